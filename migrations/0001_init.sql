@@ -43,6 +43,7 @@ CREATE TABLE IF NOT EXISTS bank_stats_cache (
 CREATE TABLE IF NOT EXISTS documents (
 	bank_no BIGINT UNSIGNED NOT NULL,
 	document_id VARCHAR(512) NOT NULL,
+	document_no BIGINT UNSIGNED NOT NULL AUTO_INCREMENT,
 	original_text LONGTEXT NULL,
 	text_chars BIGINT NOT NULL DEFAULT 0,
 	content_hash VARCHAR(64) NOT NULL,
@@ -51,14 +52,15 @@ CREATE TABLE IF NOT EXISTS documents (
 	created_at DATETIME(6) NOT NULL,
 	updated_at DATETIME(6) NOT NULL,
 	PRIMARY KEY (bank_no, document_id),
+	UNIQUE KEY documents_no (document_no),
 	KEY documents_updated (bank_no, updated_at)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin;
 
 CREATE TABLE IF NOT EXISTS document_tags (
 	bank_no BIGINT UNSIGNED NOT NULL,
 	tag VARCHAR(255) NOT NULL,
-	document_id VARCHAR(512) NOT NULL,
-	PRIMARY KEY (bank_no, document_id, tag)
+	document_no BIGINT UNSIGNED NOT NULL,
+	PRIMARY KEY (bank_no, document_no, tag)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin;
 
 CREATE TABLE IF NOT EXISTS chunks (

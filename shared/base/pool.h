@@ -30,7 +30,7 @@ void *hs_pool_memdup(struct hs_pool *pool, const void *p, size_t bytes);
 char *hs_pool_strdup(struct hs_pool *pool, const char *s);             /* NULL stays NULL */
 char *hs_pool_strndup(struct hs_pool *pool, const char *s, size_t n);  /* exactly n bytes plus NUL */
 char *hs_pool_printf(struct hs_pool *pool, const char *fmt, ...) HS_PRINTF(2, 3);
-char *hs_pool_vprintf(struct hs_pool *pool, const char *fmt, va_list ap);
+char *hs_pool_vprintf(struct hs_pool *pool, const char *fmt, va_list ap) HS_PRINTF(2, 0);
 
 /* Call fn(arg) when the pool is cleared or freed. */
 void hs_pool_defer(struct hs_pool *pool, void (*fn)(void *arg), void *arg);
