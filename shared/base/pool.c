@@ -1,5 +1,6 @@
 #include "base/pool.h"
 
+#include <assert.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -186,6 +187,7 @@ char *hs_pool_vprintf(struct hs_pool *pool, const char *fmt, va_list ap)
 	int n;
 	char *s;
 
+	assert(fmt);
 	va_copy(copy, ap);
 	n = vsnprintf(NULL, 0, fmt, copy);
 	va_end(copy);
