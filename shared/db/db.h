@@ -33,15 +33,16 @@ uint64_t hs_db_max_packet(struct hs_db *db);            /* max_allowed_packet, 0
 uint64_t hs_db_statements(const struct hs_db *db);      /* statements sent so far; tests and bench */
 
 /* One bound parameter. */
-enum hs_btype { HS_B_NULL, HS_B_INT, HS_B_NUM, HS_B_STR, HS_B_BLOB, HS_B_TIME };
+enum hs_btype { HS_B_NULL, HS_B_INT, HS_B_UINT, HS_B_NUM, HS_B_STR, HS_B_BLOB, HS_B_TIME };
 struct hs_bind {
 	enum hs_btype type;
-	int64_t i;         /* HS_B_INT; HS_B_TIME: µs */
+	int64_t i;         /* HS_B_INT; HS_B_UINT: the same 64 bits; HS_B_TIME: µs */
 	double d;
 	const void *p;     /* HS_B_STR, HS_B_BLOB: lent until the call returns */
 	size_t n;
 };
 struct hs_bind hs_b_int(int64_t v);
+struct hs_bind hs_b_uint(uint64_t v);                   /* BIGINT UNSIGNED beyond INT64_MAX; read back as int64_t bits */
 struct hs_bind hs_b_num(double v);
 struct hs_bind hs_b_str(const char *s);                 /* NULL binds NULL */
 struct hs_bind hs_b_strn(const char *s, size_t n);
@@ -80,7 +81,8 @@ HS_MUST enum hs_rc hs_db_select(struct hs_db *db, struct hs_pool *pool, const ch
 HS_MUST enum hs_rc hs_db_exec(struct hs_db *db, const char *sql, const struct hs_bind *binds,
 	size_t n_binds, uint64_t *ret_affected, struct hs_err *err);
 uint64_t hs_db_insert_id(const struct hs_db *db);       /* of the last hs_db_exec */
-/* Stream rows: fn sees each, values are lent until it returns; a result other than HS_OK stops. */
+/* Stream rows: fn sees each, values are lent until it returns; a result other than HS_OK stops. fn
+ * runs no statement on the same connection. */
 typedef enum hs_rc hs_db_row_fn(void *arg, const struct hs_val *row, size_t cols, struct hs_err *err);
 HS_MUST enum hs_rc hs_db_each(struct hs_db *db, const char *sql, const struct hs_bind *binds,
 	size_t n_binds, hs_db_row_fn *fn, void *arg, struct hs_err *err);
