@@ -226,13 +226,14 @@ static enum hs_rc watch_row(void *arg, const struct hs_val *row, size_t cols, st
 static enum hs_rc run(struct hs_db *db, struct hs_conn_run *r, struct hs_err *err)
 {
 	struct watch w = {r->fn, r->arg, false};
+	struct hs_conn_run watched = *r;
 	struct hs_err mine;
 	enum hs_rc rc = HS_OK;
 
 	assert(!db->streaming);
 	if (r->fn) {
-		r->fn = watch_row;
-		r->arg = &w;
+		watched.fn = watch_row;
+		watched.arg = &w;
 	}
 	for (int tries = 0; tries < 2; tries++) {
 		hs_err_clear(&mine);
@@ -244,10 +245,14 @@ static enum hs_rc run(struct hs_db *db, struct hs_conn_run *r, struct hs_err *er
 			break;
 		db->statements++;
 		db->streaming = true;
-		rc = hs_conn_exec(db->conn, r, &mine);
+		rc = hs_conn_exec(db->conn, &watched, &mine);
 		db->streaming = false;
-		if (rc == HS_OK)
+		if (rc == HS_OK) {
+			r->affected = watched.affected;
+			r->insert_id = watched.insert_id;
+			r->cols = watched.cols;
 			return rc;
+		}
 		if (!after_failure(db, r->sql, w.seen, &rc, &mine))
 			break;
 	}

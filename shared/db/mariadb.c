@@ -552,11 +552,11 @@ static bool is_stale_plan(int no)
 enum hs_rc hs_conn_exec(struct hs_conn *conn, struct hs_conn_run *run, struct hs_err *err)
 {
 	int64_t start_us = hs_mono_us();
-	struct stmt *s;
 	enum hs_rc rc = HS_OK;
 
 	conn->unsent = false;
 	for (int tries = 0; tries < 2; tries++) {
+		struct stmt *s = NULL;
 		struct hs_err mine;
 
 		hs_err_clear(&mine);
@@ -569,7 +569,7 @@ enum hs_rc hs_conn_exec(struct hs_conn *conn, struct hs_conn_run *run, struct hs
 		hs_pool_clear(conn->scratch);
 		if (rc == HS_OK)
 			return rc;
-		if (tries == 0 && is_stale_plan(mine.foreign)) {
+		if (tries == 0 && s && is_stale_plan(mine.foreign)) {
 			drop_stmt(conn, s);
 			continue;
 		}
