@@ -71,9 +71,9 @@ struct hs_field {
 	enum hs_ftype type;
 	size_t offset;
 	unsigned flags;
-	int64_t min, max;              /* HS_F_INT when has_min/has_max; HS_F_STR: characters */
+	int64_t min, max;              /* numbers: the value; HS_F_STR: characters; lists: members */
 	bool has_min, has_max;
-	const char *def;               /* default as text; NULL = zero value of the type */
+	const char *def;               /* see hs_field_default; NULL = zero value of the type */
 	const char *const *names;      /* HS_F_ENUM, HS_F_ENUMS: NULL-ended */
 	const struct hs_shape *sub;    /* HS_F_OBJ, HS_F_OBJS */
 	hs_custom_fn *custom;
@@ -132,6 +132,10 @@ HS_MUST enum hs_rc hs_check_query(struct hs_pool *pool, const struct hs_shape *s
 /* Was the field in the input with a value / as null? Unknown names are an assert. */
 bool hs_given(const struct hs_shape *shape, const void *obj, const char *name);
 bool hs_was_null(const struct hs_shape *shape, const void *obj, const char *name);
+
+/* The default as JSON value, new reference; f->def is text for strings, choices and times, JSON text
+ * for the other types. */
+json_t *hs_field_default(const struct hs_field *f);
 
 /* For custom readers and rules. */
 struct hs_pool *hs_check_pool(struct hs_check *ck);
