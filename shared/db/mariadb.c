@@ -533,6 +533,9 @@ static enum hs_rc execute(struct hs_conn *conn, struct stmt *s, struct hs_conn_r
 		return fail_stmt(conn, s->h, s->sql, err);
 	if (mysql_stmt_execute(s->h))
 		return fail_stmt(conn, s->h, s->sql, err);
+	/* INSERT … RETURNING tells its columns only now */
+	if (s->cols == 0 && mysql_stmt_field_count(s->h) > 0)
+		bind_columns(s);
 	run->cols = s->cols;
 	if (s->cols == 0) {
 		run->affected = mysql_stmt_affected_rows(s->h);
