@@ -102,8 +102,13 @@ def first_sentence(text):
     return (match.group(1) if match else text.split("\n")[0]).strip()[:400]
 
 
+NO_NAMES = {"The", "She", "They", "This", "That", "There", "When", "What", "Who", "Where", "Why", "How", "His",
+            "Her", "Its", "Our", "And", "But", "For", "From", "Then", "Yes", "Not", "All", "Today", "Yesterday"}
+
+
 def names_in(text):
-    return list(dict.fromkeys(re.findall(r"(?<![.!?] )(?<!^)\b[A-Z][a-z]{2,}\b", text)))[:5]
+    found = re.findall(r"\b[A-Z][a-z]{2,}(?: [A-Z][a-z]{2,})*\b", text)
+    return [name for name in dict.fromkeys(found) if name not in NO_NAMES][:5]
 
 
 def healthy_facts(body):
