@@ -8,6 +8,7 @@
  * Stop:    SIGTERM stops accepting, lets running requests finish (shutdown_grace_seconds), exits 0;
  *          a second one exits at once. A new program binds a temporary socket and renames it over
  *          the old path.
+ * Log:     one line a request: id, method, route, status, ms, code; the message of a 5xx beside it.
  */
 #ifndef HS_WEB_PROGRAM_H
 #define HS_WEB_PROGRAM_H
@@ -18,7 +19,8 @@ struct hs_app {
 	const struct hs_program *program;
 	const struct hs_config *cfg;
 	struct hs_pool *pool;          /* process-wide */
-	int64_t started_us;
+	int64_t started_us;            /* hs_mono_us at the start */
+	struct hs_long_gate *long_gate; /* NULL = no limit */
 	void *data;                    /* of the program (start hook) */
 };
 
@@ -36,5 +38,19 @@ struct hs_program {
 };
 
 int hs_program_main(int argc, char **argv, const struct hs_program *program);
+
+/* What one thread keeps between requests. */
+struct hs_thread {
+	struct hs_app *app;
+	struct hs_db *db;
+	struct hs_pool *pool;          /* cleared after each request */
+	void *data;                    /* of the program (thread_start) */
+};
+void hs_thread_init(struct hs_thread *t, struct hs_app *app);
+void hs_thread_done(struct hs_thread *t);
+/* Parse and serve one request, whose body was read, count and log it. *ret_head is the head to send,
+ * res->body what follows. */
+void hs_thread_serve(struct hs_thread *t, struct hs_request *req, struct hs_response *res,
+	int64_t began_us, struct hs_buf **ret_head);
 
 #endif

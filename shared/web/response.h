@@ -11,6 +11,8 @@
 #include "json/out.h"
 #include "web/request.h"
 
+#define HS_ETAG_TEXT 40
+
 struct hs_header {
 	struct hs_header *next;
 	const char *name, *value;
@@ -24,8 +26,16 @@ struct hs_response {
 	bool etag;                 /* send an ETag of the body and answer If-None-Match with 304 */
 };
 void hs_response_init(struct hs_response *res, struct hs_pool *pool);
+/* Add a header, or replace the one of that name. Line ends in value end it. */
 void hs_response_header(struct hs_response *res, const char *name, const char *value);
-/* The whole answer as CGI text: Status, headers, blank line, body. Applies etag. */
-struct hs_buf *hs_response_render(struct hs_response *res, const struct hs_request *req);
+const char *hs_response_header_get(const struct hs_response *res, const char *name);  /* or NULL */
+/* Apply the ETag (status 200 becomes 304 when the client has this body) and give the head of the
+ * answer as CGI text: Status, headers, blank line. The body follows as res->body has it. */
+struct hs_buf *hs_response_head(struct hs_response *res, const struct hs_request *req);
+/* Entity tag of a body, quotes included. */
+void hs_etag(const void *body, size_t n, char out[HS_ETAG_TEXT]);
+/* Does the If-None-Match header hold this tag, or '*'? */
+bool hs_etag_matches(const char *if_none_match, const char *etag);
+const char *hs_status_text(int status);
 
 #endif

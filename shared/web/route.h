@@ -39,6 +39,8 @@ struct hs_ctx {
 	struct hs_db *db;              /* the thread's connection */
 	struct hs_strs ignored;        /* for X-Ignored-Params */
 	void *thread;                  /* per-thread data of the program (app->thread_start) */
+	bool gone;                     /* hs_request_gone's last answer, and when it was asked */
+	int64_t gone_asked_us;
 	struct hs_err err;
 };
 
@@ -69,9 +71,25 @@ struct hs_out hs_reply(struct hs_ctx *c);
 struct hs_out hs_reply_status(struct hs_ctx *c, int status);
 void hs_reply_etag(struct hs_ctx *c);  /* this GET carries an ETag */
 
-/* Serve one parsed request: fills c->res completely, errors included. */
+/* Serve one parsed request: fills c->res completely, errors included. An error already in c->err
+ * (of hs_request_parse) is answered as it is. */
 void hs_route_serve(struct hs_ctx *c);
-/* Sort and check a table; HS_E_CONFIG when two rows are equal. */
+/* Check the tables; HS_E_CONFIG when two rows are equal or one is malformed. */
 HS_MUST enum hs_rc hs_routes_check(const struct hs_route *const *tables, struct hs_err *err);
+/* "GET /v1/default/banks" a line, in the order of the tables. */
+void hs_routes_print(const struct hs_route *const *tables, struct hs_buf *out);
+/* The value of X-Ignored-Params: characters outside printable ASCII as '?', cut at a name boundary
+ * at HS_IGNORED_HEADER_BYTES. */
+char *hs_ignored_header(struct hs_pool *pool, const struct hs_strs *names);
+
+/* Limits calls that may hold a thread for long (HS_R_LONG), so that short reads never starve. */
+struct hs_long_gate {
+	bool (*enter)(struct hs_long_gate *g);  /* false: at capacity */
+	void (*leave)(struct hs_long_gate *g);
+	int max;
+	_Atomic int running;                    /* of this process */
+	const char *lock_prefix;                /* CGI: path in front of the slot's number */
+	int fd;                                 /* CGI: the slot held */
+};
 
 #endif
