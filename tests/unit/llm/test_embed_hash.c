@@ -45,7 +45,7 @@ static void forms_and_spellings_come_near(void **state)
 	assert_true(cosine("The Runner runs", "runners running") > 0.5);
 	assert_true(cosine("CAROLINE", "caroline!") > 0.999);
 	assert_true(cosine("pottery workshop", "potery workshop") > 0.5);
-	assert_true(cosine("Donaudampfschifffahrt", "Dampfschiff") > 0.2);
+	assert_true(cosine("Donaudampfschifffahrt", "Dampfschiff") > 0.15);
 	assert_true(fabs(cosine("pottery workshop on Friday", "quantum tunnelling diode")) < 0.25);
 }
 
