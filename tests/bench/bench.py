@@ -163,7 +163,7 @@ def queued_refresh(b):
         started = time.time()
         op = ok(bank.post(f"/mental-models/{model['id']}/refresh"))
         bank.wait(op["operation_id"])
-        first = min(c["received_at"] for c in b.stack.llm.chats())
+        first = min(c["started"] for c in b.stack.llm.chats())
         samples.append(first - started)
     p50 = median_ms(samples)
     report("queued refresh until its first model call, p50", f"{p50:.1f} ms (p95 {percentile(samples, .95) * 1000:.1f})",
