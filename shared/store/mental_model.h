@@ -28,7 +28,7 @@ struct hs_mm {
 	int64_t bank_no;
 	const char *id, *name;
 	const char *tags;              /* JSON array text */
-	const char *trigger;           /* JSON object text; NULL in a metadata read of one model */
+	const char *trigger;           /* JSON object text */
 	int64_t last_refreshed_us, last_memory_seen_us, read_until_us;
 	int64_t last_refresh_failed_us, last_full_refreshed_us, created_us;
 	int64_t newest_us;             /* newest memory of the bank; hs_mm_get with HS_FULL, else none */
@@ -113,7 +113,7 @@ HS_MUST enum hs_rc hs_mm_newest_memory(struct hs_db *db, struct hs_pool *pool, i
 struct hs_mm_vector {                  /* embedded "<name> <content>"; v NULL = no embedder */
 	const float *v;
 	size_t dim;
-	const char *embedder;          /* hs_embedder_tag */
+	int64_t embedder_no;           /* hs_embedder_no of its tag */
 };
 struct hs_mm_new {
 	const char *id, *name, *source_query, *structured_content;
