@@ -284,6 +284,12 @@ enum hs_rc hs_db_script(struct hs_db *db, const char *sql, struct hs_err *err)
 	return rc;
 }
 
+enum hs_rc hs_db_prepare(struct hs_db *db, const char *sql, struct hs_err *err)
+{
+	HS_TRY(ready(db, err));
+	return hs_conn_prepare(db->conn, sql, err);
+}
+
 /* ---- rows ---- */
 
 struct collect {

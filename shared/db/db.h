@@ -89,6 +89,16 @@ HS_MUST enum hs_rc hs_db_each(struct hs_db *db, const char *sql, const struct hs
 /* Text of one statement without parameters, not prepared (migrations, session settings). */
 HS_MUST enum hs_rc hs_db_script(struct hs_db *db, const char *sql, struct hs_err *err);
 
+/* The numbered statements of one store file: a test prepares every one of them. */
+struct hs_sql_list {
+	const char *name;
+	const char *const *sql;
+	size_t n;
+};
+#define HS_SQL_LIST(symbol, array) const struct hs_sql_list symbol = {#symbol, (array), sizeof(array) / sizeof((array)[0])}
+/* Prepare without running; HS_E_DB with the server's words for a statement that is wrong. */
+HS_MUST enum hs_rc hs_db_prepare(struct hs_db *db, const char *sql, struct hs_err *err);
+
 /* SQL text and its binds, built together from fixed fragments. */
 struct hs_sql {
 	struct hs_pool *pool;

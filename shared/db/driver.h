@@ -32,6 +32,7 @@ struct hs_conn_run {
 HS_MUST enum hs_rc hs_conn_open(const struct hs_conn_cfg *cfg, struct hs_conn **ret, struct hs_err *err);
 void hs_conn_close(struct hs_conn **connp);
 HS_MUST enum hs_rc hs_conn_exec(struct hs_conn *conn, struct hs_conn_run *run, struct hs_err *err);
+HS_MUST enum hs_rc hs_conn_prepare(struct hs_conn *conn, const char *sql, struct hs_err *err);
 HS_MUST enum hs_rc hs_conn_text(struct hs_conn *conn, const char *sql, struct hs_err *err);
 bool hs_conn_lost(const struct hs_conn *conn);
 /* The last statement surely did not reach the server. */

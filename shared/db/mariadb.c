@@ -585,6 +585,13 @@ enum hs_rc hs_conn_exec(struct hs_conn *conn, struct hs_conn_run *run, struct hs
 	return rc;
 }
 
+enum hs_rc hs_conn_prepare(struct hs_conn *conn, const char *sql, struct hs_err *err)
+{
+	struct stmt *s;
+
+	return get_stmt(conn, sql, &s, err);
+}
+
 enum hs_rc hs_conn_text(struct hs_conn *conn, const char *sql, struct hs_err *err)
 {
 	char what[80];

@@ -26,6 +26,7 @@ HS_MUST enum hs_rc hs_bank_find_no(struct hs_db *db, struct hs_pool *pool, int64
 HS_MUST enum hs_rc hs_bank_ensure(struct hs_db *db, struct hs_pool *pool, const char *bank_id, struct hs_bank *ret, bool *ret_made, struct hs_err *err);
 /* The effective configuration of a bank (overrides laid over the server's). */
 HS_MUST enum hs_rc hs_bank_config(struct hs_pool *pool, const struct hs_config *server, const struct hs_bank *bank, struct hs_config **ret, struct hs_err *err);
+extern const struct hs_sql_list hs_bank_sql;
 /* Fail with the contract's text. */
 enum hs_rc hs_bank_missing(const char *bank_id, struct hs_err *err);
 

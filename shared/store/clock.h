@@ -18,5 +18,6 @@ HS_MUST enum hs_rc hs_clock_advance(struct hs_db *db, int64_t bank_no, int64_t *
 HS_MUST enum hs_rc hs_clock_lock(struct hs_db *db, int64_t bank_no, struct hs_err *err);
 /* The committed value, read plainly: the cutoff of a refresh. */
 HS_MUST enum hs_rc hs_clock_read(struct hs_db *db, int64_t bank_no, int64_t *ret_us, struct hs_err *err);
+extern const struct hs_sql_list hs_clock_sql;
 
 #endif

@@ -13,5 +13,6 @@
 
 /* For hs_db_on_connect and the start. The answer is remembered for 5 s when it was bad. */
 HS_MUST enum hs_rc hs_schema_check(struct hs_db *db, void *arg, struct hs_err *err);
+extern const struct hs_sql_list hs_schema_sql;
 
 #endif

@@ -41,7 +41,8 @@ struct hs_scope {
 	size_t n_groups;
 	unsigned facts;                 /* HS_FACT_BITs; 0 = all */
 	int64_t after_us, until_us;     /* updated_at > after, <= until; HS_TIME_NONE = open */
-	bool plus_untagged;             /* directives: untagged rows always pass */
+	bool plus_untagged;             /* directives: untagged rows always pass a tag filter (no filter =
+	                                 * every row: "untagged only" is HS_EXACT without tags) */
 };
 
 /* Empty scope: everything. */
@@ -55,6 +56,8 @@ struct hs_groups {
 void hs_groups_read(struct hs_check *ck, const struct hs_field *f, json_t *v, void *place);
 /* From stored JSON (triggers); NULL json gives NULL. HS_E_PARSE when it does not validate. */
 HS_MUST enum hs_rc hs_groups_parse(struct hs_pool *pool, json_t *v, struct hs_groups **ret, struct hs_err *err);
+/* Is there a leaf with resolve = fuzzy (and tags)? Callers answer 501 until such leaves are resolved. */
+bool hs_groups_fuzzy(const struct hs_groups *g);
 json_t *hs_groups_json(const struct hs_groups *g);   /* keys and/or/not/tags/match/resolve; new reference */
 
 /* What a row's table is called in the statement being built. */
