@@ -10,7 +10,12 @@
 
 #include "store/memory.h"
 
-/* memory_units.terms: uint32 length, then one uint64 a term, little-endian. */
+/* The stored form of a term: its hash without the lowest bit, so that it fits a signed 64-bit value. */
+static inline int64_t hs_posting_term(uint64_t hash)
+{
+	return (int64_t)(hash >> 1);
+}
+/* memory_units.terms: uint32 length, then one int64 a term (ascending), in the machine's order. */
 struct hs_bind hs_posting_pack(struct hs_pool *pool, const struct hs_terms *terms);
 
 /* Index the units (unit_no, type, terms). */
@@ -22,14 +27,14 @@ struct hs_posting_stats {
 	int64_t units, total_len;
 };
 struct hs_term_df {
-	uint64_t term;
+	int64_t term;
 	int64_t df;
 };
 /* Statistics of the bank and the frequency of each term; terms nobody has get df 0. */
 HS_MUST enum hs_rc hs_posting_stats(struct hs_db *db, struct hs_pool *pool, int64_t bank_no, struct hs_term_df *terms, size_t n, struct hs_posting_stats *ret, struct hs_err *err);
 
 struct hs_posting {
-	uint64_t term;
+	int64_t term;
 	int64_t unit_no;
 	enum hs_fact_type type;
 	uint32_t tf, len;
