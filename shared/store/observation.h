@@ -33,7 +33,7 @@ struct hs_observation_change {
  * evidence = a change without text. */
 HS_MUST enum hs_rc hs_observation_apply(struct hs_db *db, struct hs_pool *pool, int64_t bank_no, int64_t stamp_us, const struct hs_observation_change *c, bool *ret_found, struct hs_err *err);
 
-/* Sources of observations, in order: pairs sorted by (observation_no as given, pos). */
+/* Live sources of observations, by (observation_no, pos). */
 struct hs_source {
 	int64_t observation_no, source_no;
 	const char *id;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "store/bulk.h"
 
 #define TF_MAX 65535u

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/buf.h"
 #include "store/bulk.h"
 
 enum { SQL_FIND, SQL_MAKE, SQL_FOREIGN };
