@@ -73,6 +73,8 @@ struct hs_reflect_out {
 };
 /* Fill the tunables from the bank's configuration. */
 struct hs_reflect_in hs_reflect_defaults(const struct hs_bank *bank, const struct hs_config *cfg, const char *query);
+/* HS_E_LLM_NONE when the provider of this operation is none; asked before a bank is made. */
+HS_MUST enum hs_rc hs_reflect_ready(const struct hs_config *cfg, const char *operation, struct hs_err *err);
 /* On failure *ret holds the trace so far (kept by a refresh with keep_trace). */
 HS_MUST enum hs_rc hs_reflect(struct hs_run *run, const struct hs_reflect_in *in, struct hs_reflect_out *ret, struct hs_err *err);
 

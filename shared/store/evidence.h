@@ -1,0 +1,22 @@
+/*
+ * evidence - what the database says about memories that an answer rests on.
+ *
+ * Floor:   store. Table memory_units. One statement, keyed by (bank_no, id).
+ */
+#ifndef HS_STORE_EVIDENCE_H
+#define HS_STORE_EVIDENCE_H
+
+#include "db/db.h"
+
+struct hs_evidence_row {
+	const char *id, *context, *document_id, *metadata;  /* metadata: JSON text; NULL = none */
+	int64_t chunk_index;           /* -1 = none */
+	int64_t mentioned_us;
+	struct hs_strs tags;
+};
+/* The rows that are still there, in any order. */
+HS_MUST enum hs_rc hs_store_evidence(struct hs_db *db, struct hs_pool *pool, int64_t bank_no, const struct hs_strs *ids, struct hs_evidence_row **ret, size_t *ret_n, struct hs_err *err);
+/* How many facts wait for consolidation, counted up to `most`. */
+HS_MUST enum hs_rc hs_store_pending(struct hs_db *db, struct hs_pool *pool, int64_t bank_no, int64_t most, int64_t *ret, struct hs_err *err);
+
+#endif
