@@ -7,12 +7,12 @@
 #include "store/document.h"
 #include "store/evidence.h"
 
-void hs_reflect_saw_fact(struct hs_reflection *r, const struct hs_reflect_fact *fact, bool observation)
+void hs_reflect_saw_fact(struct hs_reflection *r, const struct hs_retrieved *seen, bool observation)
 {
-	struct hs_evidence *e = NULL;
+	struct hs_retrieved *e = NULL;
 
 	for (size_t i = 0; i < r->n_facts && !e; i++)
-		if (strcmp(r->facts[i].fact.id, fact->id) == 0)
+		if (strcmp(r->facts[i].fact.id, seen->fact.id) == 0)
 			e = &r->facts[i];
 	if (!e) {
 		if (r->n_facts == r->cap_facts) {
@@ -22,7 +22,7 @@ void hs_reflect_saw_fact(struct hs_reflection *r, const struct hs_reflect_fact *
 			r->cap_facts = cap;
 		}
 		e = &r->facts[r->n_facts++];
-		*e = (struct hs_evidence){.fact = *fact};
+		*e = *seen;
 	}
 	e->memory |= !observation;
 	e->observation |= observation;
@@ -94,15 +94,15 @@ void hs_reflect_cite(struct hs_reflection *r, json_t *args)
 	r->cited.models = known(r, args, "mental_model_ids", saw_model);
 }
 
-static bool cited(const struct hs_strs *list, const char *id)
+static bool cited(const struct hs_reflection *r, const struct hs_strs *list, const char *id)
 {
-	return list->n == 0 || hs_strs_has(list, id);
+	return (list->n == 0 && !r->cited.exact) || hs_strs_has(list, id);
 }
 
-static bool fact_kept(const struct hs_reflection *r, const struct hs_evidence *e)
+static bool fact_kept(const struct hs_reflection *r, const struct hs_retrieved *e)
 {
-	return (e->memory && cited(&r->cited.memories, e->fact.id))
-	       || (e->observation && cited(&r->cited.observations, e->fact.id));
+	return (e->memory && cited(r, &r->cited.memories, e->fact.id))
+	       || (e->observation && cited(r, &r->cited.observations, e->fact.id));
 }
 
 /* World, experience, observation; inside a type the order of first retrieval. */
@@ -127,7 +127,7 @@ static void list_models(struct hs_reflection *r)
 	for (size_t i = 0; i < r->n_models; i++) {
 		const struct hs_model_evidence *m = &r->models[i];
 
-		if (m->searched && cited(&r->cited.models, m->id))
+		if (m->searched && cited(r, &r->cited.models, m->id))
 			out->models[out->n_models++] = (struct hs_reflect_model){
 				.id = m->id,
 				.text = hs_pool_printf(r->pool, "%s: %s", m->name, m->text),

@@ -69,20 +69,22 @@ static bool withheld(const struct hs_reflection *r, const struct hs_expand_row *
 
 static void saw(struct hs_reflection *r, const struct hs_expand_row *row)
 {
-	struct hs_reflect_fact fact = {
-		.id = row->id,
-		.text = row->text,
-		.type = row->fact_type,
-		.context = row->context,
-		.document_id = row->document_id,
-		.occurred_start_us = row->occurred_start_us,
-		.occurred_end_us = row->occurred_end_us,
-		.mentioned_us = row->mentioned_us,
-		.tags = row->tags,
-		.metadata = row->metadata,
+	struct hs_retrieved seen = {
+		.fact = {
+			.id = row->id,
+			.text = row->text,
+			.type = row->fact_type,
+			.context = row->context,
+			.document_id = row->document_id,
+			.occurred_start_us = row->occurred_start_us,
+			.occurred_end_us = row->occurred_end_us,
+			.mentioned_us = row->mentioned_us,
+			.tags = row->tags,
+			.metadata = row->metadata,
+		},
 	};
 
-	hs_reflect_saw_fact(r, &fact, false);
+	hs_reflect_saw_fact(r, &seen, false);
 }
 
 static json_t *expanded(struct hs_reflection *r, const char *given, const struct hs_expand_row *row, bool document)

@@ -15,8 +15,10 @@
 #include "prompt/prompt.h"
 
 /* A memory that was retrieved, and by which kind of tool. */
-struct hs_evidence {
+struct hs_retrieved {
 	struct hs_reflect_fact fact;
+	struct hs_strs entities, source_ids;
+	double score;
 	bool memory;                   /* recall, expand */
 	bool observation;              /* search_observations */
 };
@@ -29,6 +31,7 @@ struct hs_model_evidence {
 };
 struct hs_citations {
 	struct hs_strs memories, observations, models;
+	bool exact;                    /* an empty list means none, not all */
 };
 
 struct hs_reflection {
@@ -47,7 +50,7 @@ struct hs_reflection {
 	int64_t clock_us;              /* newest write, read once */
 	struct hs_scope models_scope;  /* tags and groups only */
 
-	struct hs_evidence *facts;
+	struct hs_retrieved *facts;
 	size_t n_facts, cap_facts;
 	struct hs_model_evidence *models;
 	size_t n_models, cap_models;
@@ -111,7 +114,7 @@ const char *hs_reflect_query_arg(struct hs_reflection *r, const json_t *args, co
 bool hs_reflect_models_fresh(const json_t *result);
 
 /* reflect_evidence.c */
-void hs_reflect_saw_fact(struct hs_reflection *r, const struct hs_reflect_fact *fact, bool observation);
+void hs_reflect_saw_fact(struct hs_reflection *r, const struct hs_retrieved *fact, bool observation);
 void hs_reflect_saw_model(struct hs_reflection *r, const char *id, const char *name, const char *text, bool searched, int rank);
 /* Keep of the given ids those that were retrieved. */
 void hs_reflect_cite(struct hs_reflection *r, json_t *args);

@@ -228,21 +228,26 @@ static void saw_hits(struct hs_reflection *r, const struct hs_recall_out *out, b
 {
 	for (size_t i = 0; i < out->n_hits; i++) {
 		const struct hs_hit *h = &out->hits[i];
-		struct hs_reflect_fact fact = {
-			.id = h->id,
-			.text = h->text,
-			.type = hs_fact_type_names[h->type],
-			.context = h->context,
-			.document_id = h->document_id,
-			.chunk_id = h->chunk_id,
-			.occurred_start_us = h->occurred_start_us,
-			.occurred_end_us = h->occurred_end_us,
-			.mentioned_us = h->mentioned_us,
-			.tags = h->tags,
-			.metadata = h->metadata,
+		struct hs_retrieved seen = {
+			.fact = {
+				.id = h->id,
+				.text = h->text,
+				.type = hs_fact_type_names[h->type],
+				.context = h->context,
+				.document_id = h->document_id,
+				.chunk_id = h->chunk_id,
+				.occurred_start_us = h->occurred_start_us,
+				.occurred_end_us = h->occurred_end_us,
+				.mentioned_us = h->mentioned_us,
+				.tags = h->tags,
+				.metadata = h->metadata,
+			},
+			.entities = h->entities,
+			.source_ids = h->source_fact_ids,
+			.score = h->score.final,
 		};
 
-		hs_reflect_saw_fact(r, &fact, observations);
+		hs_reflect_saw_fact(r, &seen, observations);
 	}
 }
 

@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "db/row.h"
 
-enum { SQL_BY_IDS, SQL_PENDING };
+enum { SQL_BY_IDS, SQL_PENDING, SQL_MODELS, SQL_LATEST };
 static const char *const sql[] = {
 	[SQL_BY_IDS] =
 		"SELECT id, context, document_id, metadata, IFNULL(chunk_index, -1), mentioned_at, tags"
@@ -12,6 +12,8 @@ static const char *const sql[] = {
 		"SELECT COUNT(*) FROM (SELECT 1 FROM memory_units WHERE bank_no = ?"
 		" AND consolidated_at IS NULL AND consolidation_failed_at IS NULL"
 		" AND fact_type IN ('world', 'experience') LIMIT ?) p",
+	[SQL_MODELS] = "SELECT m.id FROM mental_models m WHERE m.bank_no = ?",
+	[SQL_LATEST] = " ORDER BY m.last_refreshed_at DESC, m.id LIMIT ?",
 };
 static const struct hs_col columns[] = {
 	HS_COL_STR(struct hs_evidence_row, id),
@@ -53,5 +55,24 @@ enum hs_rc hs_store_pending(struct hs_db *db, struct hs_pool *pool, int64_t bank
 	HS_TRY(hs_db_select(db, pool, sql[SQL_PENDING], HS_BINDS(hs_b_int(bank_no), hs_b_int(most)), &rows, err));
 
 	*ret = rows.n > 0 ? hs_row(&rows, 0)[0].i : 0;
+	return HS_OK;
+}
+
+enum hs_rc hs_store_model_ids(struct hs_db *db, struct hs_pool *pool, int64_t bank_no, const struct hs_scope *scope, int64_t most,
+	struct hs_strs *ret, struct hs_err *err)
+{
+	struct hs_sql q = hs_sql_new(pool);
+	struct hs_rows rows;
+
+	*ret = (struct hs_strs){0};
+	hs_sql_add(&q, sql[SQL_MODELS]);
+	hs_sql_bind(&q, hs_b_int(bank_no));
+	hs_scope_sql(&q, scope, &hs_scope_models);
+	hs_sql_add(&q, sql[SQL_LATEST]);
+	hs_sql_bind(&q, hs_b_int(most));
+	HS_TRY(hs_sql_select(db, &q, &rows, err));
+
+	for (size_t i = 0; i < rows.n; i++)
+		hs_strs_add(pool, ret, hs_row(&rows, i)[0].s);
 	return HS_OK;
 }
