@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/id.h"
+#include "base/limits.h"
 #include "engine/mind.h"
 #include "json/json.h"
 #include "store/clock.h"

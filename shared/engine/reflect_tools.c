@@ -6,7 +6,6 @@
 #include "base/clock.h"
 #include "base/tokens.h"
 #include "json/json.h"
-#include "store/document.h"
 
 #define TOKENS_ARG_MIN 1000
 #define TOKENS_ARG_MAX 16000
