@@ -34,6 +34,9 @@ enum hs_sscope {
 #define HS_SF_OBJECT 0x10u  /* HS_ST_JSON: objects only */
 #define HS_SF_ARRAY 0x20u   /* HS_ST_JSON: lists only (with HS_SF_OBJECT: either) */
 #define HS_SF_OWN 0x40u     /* ours, not in the reference */
+#define HS_SF_TEXT 0x80u    /* HS_ST_JSON: plain text is a JSON string */
+#define HS_SF_OMIT 0x100u   /* none, default, off, unset or empty = explicitly null: not sent */
+#define HS_SF_ABOVE_MIN 0x200u /* the value must be above min, not equal to it */
 
 struct hs_setting {
 	const char *name;      /* lower snake case: "retain_chunk_size" */
