@@ -9,6 +9,7 @@ static const char *const sql[] = {
 	[SQL_NEWER] = "SELECT fact_type, tags, MAX(updated_at) FROM memory_units"
 		      " WHERE bank_no = ? AND updated_at > ? GROUP BY fact_type, tags",
 };
+HS_SQL_LIST(hs_stale_sql, sql);
 
 /* Oldest since among those that the clock does not prove fresh; false when there is none. */
 static bool oldest_since(const struct hs_stale_query *q, size_t n, int64_t clock_us, int64_t *ret_us)

@@ -83,6 +83,7 @@ static const char *const sql[] = {
 	[SQL_HISTORY_CUT] = "DELETE FROM mental_model_history WHERE bank_no = ? AND mental_model_id = ?"
 			    " AND kind = ? AND (changed_at < ? OR (changed_at = ? AND history_no <= ?))",
 };
+HS_SQL_LIST(hs_mental_model_sql, sql);
 
 static const struct {
 	int sql;
