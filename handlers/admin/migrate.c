@@ -160,10 +160,7 @@ static enum hs_rc connect_db(struct admin *a, struct hs_db *db, struct hs_err *e
 		HS_TRY(create_database(a, err));
 		rc = hs_db_ping(db, err);
 	}
-	if (rc != HS_OK)
-		return rc;
-	/* a change of a large table takes its time */
-	return hs_db_script(db, "SET SESSION max_statement_time = 0, lock_wait_timeout = 300", err);
+	return rc;
 }
 
 static enum hs_rc take_lock(struct hs_db *db, struct hs_pool *pool, struct hs_err *err)
@@ -259,6 +256,10 @@ int admin_migrate(struct admin *a)
 
 	hs_err_clear(&err);
 	if (read_folder(a->pool, dir, &files, &err) != HS_OK)
+		return admin_fail(&err);
+	/* a change of a large table takes its time */
+	if (hs_config_set(a->cfg, "db_command_timeout", "0", &err) != HS_OK ||
+		hs_config_set(a->cfg, "db_statement_timeout", "0", &err) != HS_OK)
 		return admin_fail(&err);
 	db = hs_db_new(a->cfg);
 	rc = migrate(a, db, &files, &err);
