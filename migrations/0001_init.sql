@@ -317,6 +317,7 @@ CREATE TABLE IF NOT EXISTS async_operations (
 	PRIMARY KEY (operation_id),
 	UNIQUE KEY operations_run_key (run_key),
 	KEY operations_claim (status, operation_type, created_at, operation_id),
+	KEY operations_fair (status, bank_no, created_at, operation_id),
 	KEY operations_lease (status, lease_until),
 	KEY operations_bank (bank_no, created_at, operation_id),
 	KEY operations_subject (bank_no, operation_type, status, subject_id),
