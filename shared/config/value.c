@@ -195,6 +195,16 @@ enum hs_rc hs_value_type_check(const struct hs_setting *s, const json_t *v, stru
 	return HS_OK;
 }
 
+enum hs_rc hs_value_range_check(const struct hs_setting *s, const json_t *v, struct hs_err *err)
+{
+	char text[32];
+
+	if (!json_is_number(v) || (s->type != HS_ST_INT && s->type != HS_ST_NUM))
+		return HS_OK;
+	hs_double_print(json_number_value(v), false, text);
+	return in_range(s, json_number_value(v), text, err);
+}
+
 enum hs_rc hs_value_from_json(struct hs_pool *pool, const struct hs_setting *s, json_t *v,
 	struct hs_value *ret, struct hs_err *err)
 {

@@ -38,6 +38,8 @@ HS_MUST enum hs_rc hs_value_from_json(struct hs_pool *pool, const struct hs_sett
 json_t *hs_value_to_json(const struct hs_setting *s, const struct hs_value *v);
 /* "<field> must be a string, got int": the strict type check of one JSON value. */
 HS_MUST enum hs_rc hs_value_type_check(const struct hs_setting *s, const json_t *v, struct hs_err *err);
+/* A number within the limits of its row? Other values and null always are. */
+HS_MUST enum hs_rc hs_value_range_check(const struct hs_setting *s, const json_t *v, struct hs_err *err);
 /* Type words of error texts: "str", "int", "float", "bool", "list", "dict", "null". */
 const char *hs_json_type_word(const json_t *v);
 /* Is text one of the choices "a|b|c"? */
