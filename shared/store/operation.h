@@ -154,9 +154,13 @@ struct hs_queue_counts {
 };
 HS_MUST enum hs_rc hs_queue_count(struct hs_db *db, struct hs_pool *pool, struct hs_queue_counts *ret, struct hs_err *err);
 
-/* Shared by the three files: one full row, in the order of hs_operation_columns. */
-extern const char hs_operation_columns[];
+/* Shared by the three files: the columns of one row, but task_payload, which comes first. */
+#define HS_OPERATION_COLUMNS                                                                       \
+	"operation_id, operation_type, status, result_metadata, error_message, worker_id, subject_id, " \
+	"parent_id, bank_no, retry_count, attempt, is_parent, next_retry_at, claimed_at, lease_until, " \
+	"created_at, updated_at, completed_at"
 void hs_operation_read(struct hs_pool *pool, const struct hs_val *row, struct hs_operation *ret);
+struct hs_operation *hs_operations_read(struct hs_pool *pool, const struct hs_rows *rows);
 
 extern const struct hs_sql_list hs_operation_sql, hs_operation_claim_sql, hs_operation_list_sql;
 
