@@ -1,0 +1,51 @@
+/*
+ * models - the routes of hindsight-mental-models: bodies, queries and functions.
+ *
+ * Rules: contract mental-models 3, 4, 19.
+ */
+#ifndef HS_HANDLERS_MODELS_H
+#define HS_HANDLERS_MODELS_H
+
+#include "engine/model.h"
+#include "web/route.h"
+
+struct mm_list_query {
+	struct hs_seen seen;
+	struct hs_strs tags;
+	int tags_match, detail;
+	int64_t limit, offset;
+	bool exclude_knowledge_pages;
+};
+struct mm_get_query {
+	struct hs_seen seen;
+	int detail;
+};
+struct mm_create {
+	struct hs_seen seen;
+	const char *id, *name, *source_query;
+	struct hs_strs tags;
+	int64_t max_tokens;
+	struct hs_trigger *trigger;
+};
+struct mm_patch {
+	struct hs_seen seen;
+	const char *name, *source_query;
+	struct hs_strs tags;
+	int64_t max_tokens;
+	struct hs_trigger *trigger;
+};
+struct mm_refresh {
+	struct hs_seen seen;
+	int mode;  /* 0 = full, -1 = the model's own */
+};
+extern const struct hs_shape mm_patch_shape;
+extern const struct hs_route mm_routes[];
+
+hs_route_fn mm_list, mm_create, mm_get, mm_patch, mm_delete, mm_refresh, mm_clear, mm_history;
+
+/* What the engine gets for one request of this program. */
+struct hs_run mm_run(struct hs_ctx *c);
+/* The whole model as an answer, without staleness and page mark: PATCH and clear. */
+HS_MUST enum hs_rc mm_reply(struct hs_ctx *c, const char *id);
+
+#endif
