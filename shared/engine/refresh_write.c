@@ -69,7 +69,8 @@ static enum hs_rc write_in_tx(struct hs_db *db, void *arg, struct hs_err *err)
 		.refreshed = true, .now_us = now_us, .read_until_us = r->m.clock_us,
 		.memory_seen_us = watermark(r, &stored), .refreshed_full = true,
 	};
-	return hs_mm_update(db, r->pool, r->m.bank_no, r->m.id, &c, err);
+	HS_TRY(hs_mm_update(db, r->pool, r->m.bank_no, r->m.id, &c, err));
+	return r->run->claim ? hs_claim_hold(db, r->run->claim, err) : HS_OK;
 }
 
 enum hs_rc hs_refresh_write(struct hs_refreshing *r, struct hs_err *err)

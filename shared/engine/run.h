@@ -13,6 +13,7 @@
 #include "llm/embed.h"
 #include "llm/llm.h"
 #include "store/bank.h"
+#include "store/operation.h"
 
 struct hs_run {
 	struct hs_db *db;
@@ -26,6 +27,7 @@ struct hs_run {
 	void *progress_arg;
 	int64_t deadline_us;              /* on hs_mono_us; 0 = none */
 	const char *operation_id;         /* of a job; NULL for requests */
+	const struct hs_claim *claim;     /* of a job: hs_claim_hold in the result's transaction; else NULL */
 	const char *source;               /* metrics: "api", "worker", "internal" */
 	const char *llm_operation;        /* overrides the settings group of calls ("mental_model_refresh") */
 	struct hs_llm_usage usage;        /* summed over the calls made */
