@@ -6,6 +6,9 @@
  * Thread:  a struct hs_llm is read-only after hs_llm_new and shared by threads.
  * Time:    one attempt is bounded by the operation's timeout and by deadline_us, whichever is
  *          sooner; the cancel test is asked before every request and during every wait.
+ * Messages: {role, content, tool_calls?, tool_call_id?}. A tool call is {id, name, arguments} with the
+ *          arguments as JSON text or object (or ready in the wire's form, with `function`); the
+ *          answer to it is {role: tool, tool_call_id, content}. No message text is changed.
  * Errors:  HS_E_LLM_NONE, _AUTH (401, 403), _POLICY, _OVERFLOW, _REFUSED (400, 404, 405, 413, 422),
  *          _QUOTA (err->retry_at_us), _DOWN, _TIMEOUT, _REPLY, _LENGTH; HS_E_TIMEOUT when deadline_us
  *          passed; HS_E_CANCELLED. Messages name no URL and no key.
