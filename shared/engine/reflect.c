@@ -158,7 +158,7 @@ static enum hs_rc load_directives(struct hs_reflection *r, struct hs_err *err)
 	struct hs_directive_text *texts;
 	size_t n;
 
-	HS_TRY(hs_directives_active(r->run->db, r->pool, r->in->bank->bank_no, &scope, &rows, &n, err));
+	HS_TRY(hs_directives_load(r->run->db, r->pool, r->in->bank->bank_no, &scope, &rows, &n, err));
 
 	r->out->directives = HS_NEW_ARRAY(r->pool, struct hs_reflect_directive, n);
 	texts = HS_NEW_ARRAY(r->pool, struct hs_directive_text, n);
