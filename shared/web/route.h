@@ -62,6 +62,10 @@ struct hs_route {
 	hs_long_fn *long_call;
 };
 
+/* A row: HS_ROUTE(GET, "/v1/x", fn, .query = &shape). */
+#define HS_ROUTE(verb, path, function, ...) \
+	{.method = HS_##verb, .pattern = path, .fn = function, __VA_ARGS__}
+
 /* The value of {name} in the row's pattern; an assert when there is none. */
 const char *hs_param(const struct hs_ctx *c, const char *name);
 /* True once the client has closed the connection (checked at most every 50 ms). */

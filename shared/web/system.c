@@ -100,11 +100,11 @@ static enum hs_rc metrics(struct hs_ctx *c, const void *query, const void *body)
 }
 
 const struct hs_route hs_system_routes[] = {
-	{.method = HS_GET, .pattern = "/health", .fn = health_ready, .flags = HS_R_OPEN},
-	{.method = HS_GET, .pattern = "/health/ready", .fn = health_ready, .flags = HS_R_OPEN},
-	{.method = HS_GET, .pattern = "/health/live", .fn = health_live, .flags = HS_R_OPEN},
-	{.method = HS_GET, .pattern = "/version", .fn = version, .flags = HS_R_OPEN},
-	{.method = HS_GET, .pattern = "/v1/version", .fn = version, .flags = HS_R_OPEN},
-	{.method = HS_GET, .pattern = "/metrics", .fn = metrics, .flags = HS_R_OPEN},
+	HS_ROUTE(GET, "/health", health_ready, .flags = HS_R_OPEN),
+	HS_ROUTE(GET, "/health/ready", health_ready, .flags = HS_R_OPEN),
+	HS_ROUTE(GET, "/health/live", health_live, .flags = HS_R_OPEN),
+	HS_ROUTE(GET, "/version", version, .flags = HS_R_OPEN),
+	HS_ROUTE(GET, "/v1/version", version, .flags = HS_R_OPEN),
+	HS_ROUTE(GET, "/metrics", metrics, .flags = HS_R_OPEN),
 	{.pattern = NULL},
 };
