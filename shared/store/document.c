@@ -26,8 +26,8 @@ static const char *const sql[] = {
 		    "tags = VALUES(tags), updated_at = VALUES(updated_at)",
 	[SQL_NO] = "SELECT document_no FROM documents WHERE bank_no = ? AND document_id = ?",
 	[SQL_TAGS_CLEAR] = "DELETE FROM document_tags WHERE bank_no = ? AND document_no = ?",
-	[SQL_CHUNKS] = "SELECT chunk_index, content_hash, created_at FROM chunks "
-		       "WHERE bank_no = ? AND document_id = ? ORDER BY chunk_index",
+	[SQL_CHUNKS] = ("SELECT chunk_index, content_hash, created_at FROM chunks "
+			"WHERE bank_no = ? AND document_id = ? ORDER BY chunk_index"),
 	[SQL_CHUNKS_CLEAR] = "DELETE FROM chunks WHERE bank_no = ? AND document_id = ?",
 	[SQL_UNITS] = "SELECT unit_no FROM memory_units WHERE bank_no = ? AND document_id = ? ORDER BY unit_no",
 	[SQL_DELETE] = "DELETE FROM documents WHERE bank_no = ? AND document_id = ?",
