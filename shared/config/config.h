@@ -51,7 +51,7 @@ struct hs_config *hs_config_for_bank(struct hs_pool *pool, const struct hs_confi
 /* Lay a retain strategy over a bank's configuration: bank-configurable fields only. */
 struct hs_config *hs_config_with_strategy(struct hs_pool *pool, const struct hs_config *bank, json_t *strategy);
 
-/* Name of the provider of an operation in use: "openai", "anthropic", "extractive", "none". op is
+/* Name of the provider of an operation in use: one of the choices of llm_provider. op is
  * "retain", "reflect", "consolidation", "mental_model_refresh" or NULL for the general one. */
 const char *hs_cfg_llm_provider(const struct hs_config *cfg, const char *op);
 
