@@ -200,7 +200,7 @@ static enum hs_rc retry_parent(struct hs_db *db, struct change *c, const struct 
 
 	HS_TRY(hs_db_select(db, c->pool, sql[SQL_OPEN_WORK], HS_BINDS(hs_b_str(c->id), hs_b_int(c->bank_no)), &open, err));
 	if (open.v[0].i == 0)
-		return hs_fail(err, HS_E_CONFLICT, "Operation %s cannot be queued for retry: none of its parts is open",
+		return hs_fail(err, HS_E_CONFLICT, "Operation %s cannot be queued for retry: all of its parts are completed",
 			op->operation_id);
 	HS_TRY(hs_db_exec(db, sql[SQL_RETRY_CHILDREN], HS_BINDS(hs_b_str(c->id), hs_b_int(c->bank_no)), NULL, err));
 	return hs_db_exec(db, sql[SQL_REVIVE], HS_BINDS(hs_b_str(c->id), hs_b_int(c->bank_no)), NULL, err);
