@@ -29,13 +29,18 @@ struct hs_facts {
 	struct hs_fact *v;
 	size_t n;
 	int64_t errors;                  /* pieces that could not be read (cut off and unsplittable) */
+	int64_t pieces;                  /* pieces that a model's reply was read for (a chunk may be split) */
 	struct hs_strs error_sample;
 };
-/* Extract the facts of one chunk (contract retain-recall 2.6). */
+/* Extract the facts of one chunk (contract retain-recall 2.6); causes point to earlier facts of *ret. In
+ * mode verbatim the texts are empty. Mode chunks, degenerate texts, the ordering offset and mentioned_at
+ * are the caller's. in->strict is set here. Errors: HS_E_EXTRACT (the reply never had the right shape) and those of hs_llm_chat. */
 HS_MUST enum hs_rc hs_mind_extract(struct hs_run *run, const struct hs_retain_prompt_in *in, struct hs_facts *ret, struct hs_err *err);
 HS_MUST enum hs_rc hs_extractive_extract(struct hs_pool *pool, const struct hs_retain_prompt_in *in, struct hs_facts *ret, struct hs_err *err);
 
-/* What consolidation proposes for a batch: {creates, updates, deletes} as in contract 5.5. */
+/* What consolidation proposes for a batch: {creates, updates, deletes} as in contract 5.5, each a list of
+ * objects, source_fact_ids a list when it was one id. Lives in the run's pool. HS_E_LLM_REPLY, _LENGTH,
+ * _OVERFLOW, _REFUSED: a smaller batch may do. */
 HS_MUST enum hs_rc hs_mind_consolidate(struct hs_run *run, const struct hs_consolidation_prompt_in *in, json_t **ret_actions, struct hs_err *err);
 HS_MUST enum hs_rc hs_extractive_consolidate(struct hs_pool *pool, const struct hs_consolidation_prompt_in *in, json_t **ret_actions, struct hs_err *err);
 
