@@ -29,7 +29,6 @@ struct hs_facts {
 	struct hs_fact *v;
 	size_t n;
 	int64_t errors;                  /* pieces that could not be read (cut off and unsplittable) */
-	int64_t pieces;                  /* pieces that a model's reply was read for (a chunk may be split) */
 	struct hs_strs error_sample;
 };
 /* Extract the facts of one chunk (contract retain-recall 2.6); causes point to earlier facts of *ret. In

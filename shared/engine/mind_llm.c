@@ -130,7 +130,6 @@ static enum hs_rc extract_piece(struct extraction *x, struct hs_facts *ret, stru
 		read_facts(x, list, &r);
 		if (acceptable(x, &r, attempt)) {
 			*ret = r.facts;
-			ret->pieces = 1;
 			return HS_OK;
 		}
 		more = hs_pool_printf(x->run->pool, "Some facts of your reply could not be used: one has the members %s. Each "
@@ -159,7 +158,6 @@ static void append(struct hs_pool *pool, struct hs_facts *to, const struct hs_fa
 	to->v = v;
 	to->n += more->n;
 	to->errors += more->errors;
-	to->pieces += more->pieces;
 	for (size_t i = 0; i < more->error_sample.n && to->error_sample.n < ERROR_SAMPLES; i++)
 		hs_strs_add(pool, &to->error_sample, more->error_sample.v[i]);
 }
