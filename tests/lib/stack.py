@@ -22,6 +22,7 @@ import urllib.parse
 
 import pymysql
 
+SIGTERM = signal.SIGTERM  # Process has a method of the module's name
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 PROGRAMS = ["banks", "memories", "mental-models", "reflect", "operations"]
 FOLDERS = {"worker": "operations/worker", "admin": "admin"}
@@ -86,7 +87,7 @@ class Process:
         if self.alive():
             self.child.send_signal(number)
 
-    def stop(self, number=signal.SIGTERM, seconds=15):
+    def stop(self, number=SIGTERM, seconds=15):
         self.signal(number)
         try:
             return self.child.wait(seconds)
