@@ -9,7 +9,7 @@
 #include "store/bulk.h"
 
 enum {
-	SQL_FIND, SQL_FIND_TEXT, SQL_LOCK, SQL_PUT, SQL_NO, SQL_TAGS_CLEAR, SQL_CHUNKS, SQL_CHUNKS_CLEAR, SQL_UNITS,
+	SQL_FIND, SQL_FIND_TEXT, SQL_LOCK, SQL_PUT, SQL_NO, SQL_TAGS_CLEAR, SQL_CHUNKS, SQL_CHUNK, SQL_CHUNKS_CLEAR, SQL_UNITS,
 	SQL_DELETE
 };
 #define FIND_SQL(text)                                                                             \
@@ -28,6 +28,8 @@ static const char *const sql[] = {
 	[SQL_TAGS_CLEAR] = "DELETE FROM document_tags WHERE bank_no = ? AND document_no = ?",
 	[SQL_CHUNKS] = ("SELECT chunk_index, content_hash, created_at FROM chunks "
 			"WHERE bank_no = ? AND document_id = ? ORDER BY chunk_index"),
+	[SQL_CHUNK] = ("SELECT c.chunk_text, d.tags FROM chunks c JOIN documents d ON d.bank_no = c.bank_no "
+		       "AND d.document_id = c.document_id WHERE c.bank_no = ? AND c.document_id = ? AND c.chunk_index = ?"),
 	[SQL_CHUNKS_CLEAR] = "DELETE FROM chunks WHERE bank_no = ? AND document_id = ?",
 	[SQL_UNITS] = "SELECT unit_no FROM memory_units WHERE bank_no = ? AND document_id = ? ORDER BY unit_no",
 	[SQL_DELETE] = "DELETE FROM documents WHERE bank_no = ? AND document_id = ?",
@@ -128,6 +130,23 @@ enum hs_rc hs_chunk_hashes(struct hs_db *db, struct hs_pool *pool, int64_t bank_
 	}
 	*ret = v;
 	*ret_n = rows.n;
+	return HS_OK;
+}
+
+enum hs_rc hs_chunk_text(struct hs_db *db, struct hs_pool *pool, int64_t bank_no, const char *document_id, int64_t index, const char **ret_text, struct hs_strs *ret_tags, struct hs_err *err)
+{
+	struct hs_rows rows;
+	json_t *tags;
+
+	*ret_text = NULL;
+	*ret_tags = (struct hs_strs){0};
+	HS_TRY(hs_db_select(db, pool, sql[SQL_CHUNK],
+		HS_BINDS(hs_b_int(bank_no), hs_b_str(document_id), hs_b_int(index)), &rows, err));
+	if (!rows.n)
+		return HS_OK;
+	HS_TRY(hs_json_load(pool, hs_row(&rows, 0)[1].s, &tags, err));
+	*ret_text = hs_row(&rows, 0)[0].s;
+	*ret_tags = hs_json_strs(pool, tags);
 	return HS_OK;
 }
 

@@ -39,6 +39,8 @@ struct hs_chunk_row {
 HS_MUST enum hs_rc hs_chunks_put(struct hs_db *db, struct hs_pool *pool, int64_t bank_no, const char *document_id, const struct hs_chunk_row *rows, size_t n, struct hs_err *err);
 /* Stored chunks in order of their index, without texts. */
 HS_MUST enum hs_rc hs_chunk_hashes(struct hs_db *db, struct hs_pool *pool, int64_t bank_no, const char *document_id, struct hs_chunk_row **ret, size_t *ret_n, struct hs_err *err);
+/* Text of one chunk and its document's tags; *ret_text NULL when either is gone. */
+HS_MUST enum hs_rc hs_chunk_text(struct hs_db *db, struct hs_pool *pool, int64_t bank_no, const char *document_id, int64_t index, const char **ret_text, struct hs_strs *ret_tags, struct hs_err *err);
 
 /* "<bank>_<document>_<index>", '~' and '_' inside the names as ~7E and ~5F. */
 char *hs_chunk_id(struct hs_pool *pool, const char *bank_id, const char *document_id, int64_t index);

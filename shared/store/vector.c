@@ -12,25 +12,31 @@ static const char *const sql[] = {
 	[SQL_FOREIGN] = "SELECT COUNT(*) FROM unit_embeddings WHERE bank_no = ? AND embedder_no <> ?",
 };
 
-enum hs_rc hs_embedder_no(struct hs_db *db, struct hs_pool *pool, const char *tag, int64_t *ret_no, struct hs_err *err)
+enum hs_rc hs_embedder_find(struct hs_db *db, struct hs_pool *pool, const char *tag, int64_t *ret_no, struct hs_err *err)
 {
 	struct hs_rows rows;
-	enum hs_rc rc;
 
 	*ret_no = 0;
 	if (hs_str_empty(tag))
 		return HS_OK;
 	HS_TRY(hs_db_select(db, pool, sql[SQL_FIND], HS_BINDS(hs_b_str(tag)), &rows, err));
-	if (!rows.n) {
-		rc = hs_db_exec(db, sql[SQL_MAKE], HS_BINDS(hs_b_str(tag)), NULL, err);
-		if (rc != HS_OK && rc != HS_E_DB_DUPLICATE)
-			return rc;
-		HS_TRY(hs_db_select(db, pool, sql[SQL_FIND], HS_BINDS(hs_b_str(tag)), &rows, err));
-	}
-	if (!rows.n)
-		return hs_fail(err, HS_E_DB, "embedder %s is neither there nor could be made", tag);
-	*ret_no = hs_row(&rows, 0)[0].i;
+	if (rows.n)
+		*ret_no = hs_row(&rows, 0)[0].i;
 	return HS_OK;
+}
+
+enum hs_rc hs_embedder_no(struct hs_db *db, struct hs_pool *pool, const char *tag, int64_t *ret_no, struct hs_err *err)
+{
+	enum hs_rc rc;
+
+	HS_TRY(hs_embedder_find(db, pool, tag, ret_no, err));
+	if (*ret_no || hs_str_empty(tag))
+		return HS_OK;
+	rc = hs_db_exec(db, sql[SQL_MAKE], HS_BINDS(hs_b_str(tag)), NULL, err);
+	if (rc != HS_OK && rc != HS_E_DB_DUPLICATE)
+		return rc;
+	HS_TRY(hs_embedder_find(db, pool, tag, ret_no, err));
+	return *ret_no ? HS_OK : hs_fail(err, HS_E_DB, "embedder %s is neither there nor could be made", tag);
 }
 
 enum hs_rc hs_vectors_put(struct hs_db *db, struct hs_pool *pool, int64_t bank_no, const struct hs_unit *units, size_t n, struct hs_err *err)

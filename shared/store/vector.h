@@ -11,6 +11,8 @@
 
 /* The number of an embedder's tag, made when new; 0 for the empty tag. Outside transactions. */
 HS_MUST enum hs_rc hs_embedder_no(struct hs_db *db, struct hs_pool *pool, const char *tag, int64_t *ret_no, struct hs_err *err);
+/* The same without making it: 0 when nothing was stored under the tag. */
+HS_MUST enum hs_rc hs_embedder_find(struct hs_db *db, struct hs_pool *pool, const char *tag, int64_t *ret_no, struct hs_err *err);
 /* Store the vectors of units that have one. */
 HS_MUST enum hs_rc hs_vectors_put(struct hs_db *db, struct hs_pool *pool, int64_t bank_no, const struct hs_unit *units, size_t n, struct hs_err *err);
 HS_MUST enum hs_rc hs_vectors_remove(struct hs_db *db, struct hs_pool *pool, int64_t bank_no, const int64_t *unit_nos, size_t n, struct hs_err *err);
