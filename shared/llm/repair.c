@@ -22,13 +22,6 @@ static void skip_blanks(struct reader *r)
 {
 	while (r->s < r->end && ((unsigned char)*r->s <= 0x20))
 		r->s++;
-	/* comments of the // kind */
-	while (r->s + 1 < r->end && r->s[0] == '/' && r->s[1] == '/') {
-		while (r->s < r->end && *r->s != '\n')
-			r->s++;
-		while (r->s < r->end && ((unsigned char)*r->s <= 0x20))
-			r->s++;
-	}
 }
 
 /* A quote ends its string when what follows can follow a string. */
