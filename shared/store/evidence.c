@@ -3,18 +3,15 @@
 #include "base/clock.h"
 #include "db/row.h"
 
-enum { SQL_BY_IDS, SQL_PENDING, SQL_MODELS, SQL_LATEST };
+enum { SQL_PENDING };
 static const char *const sql[] = {
-	[SQL_BY_IDS] =
-		"SELECT id, context, document_id, metadata, IFNULL(chunk_index, -1), mentioned_at, tags"
-		" FROM memory_units WHERE bank_no = ? AND id IN (",
 	[SQL_PENDING] =
 		"SELECT COUNT(*) FROM (SELECT 1 FROM memory_units WHERE bank_no = ?"
 		" AND consolidated_at IS NULL AND consolidation_failed_at IS NULL"
 		" AND fact_type IN ('world', 'experience') LIMIT ?) p",
-	[SQL_MODELS] = "SELECT m.id FROM mental_models m WHERE m.bank_no = ?",
-	[SQL_LATEST] = " ORDER BY m.last_refreshed_at DESC, m.id LIMIT ?",
 };
+HS_SQL_LIST(hs_evidence_sql, sql);
+
 static const struct hs_col columns[] = {
 	HS_COL_STR(struct hs_evidence_row, id),
 	HS_COL_STR(struct hs_evidence_row, context),
@@ -37,7 +34,8 @@ enum hs_rc hs_store_evidence(struct hs_db *db, struct hs_pool *pool, int64_t ban
 		return HS_OK;
 	}
 	q = hs_sql_new(pool);
-	hs_sql_add(&q, sql[SQL_BY_IDS]);
+	hs_sql_add(&q, "SELECT id, context, document_id, metadata, IFNULL(chunk_index, -1), mentioned_at, tags"
+		" FROM memory_units WHERE bank_no = ? AND id IN (");
 	hs_sql_bind(&q, hs_b_int(bank_no));
 	hs_sql_list_str(&q, ids);
 	hs_sql_add(&q, ")");
@@ -65,10 +63,10 @@ enum hs_rc hs_store_model_ids(struct hs_db *db, struct hs_pool *pool, int64_t ba
 	struct hs_rows rows;
 
 	*ret = (struct hs_strs){0};
-	hs_sql_add(&q, sql[SQL_MODELS]);
+	hs_sql_add(&q, "SELECT m.id FROM mental_models m WHERE m.bank_no = ?");
 	hs_sql_bind(&q, hs_b_int(bank_no));
 	hs_scope_sql(&q, scope, &hs_scope_models);
-	hs_sql_add(&q, sql[SQL_LATEST]);
+	hs_sql_add(&q, " ORDER BY m.last_refreshed_at DESC, m.id LIMIT ?");
 	hs_sql_bind(&q, hs_b_int(most));
 	HS_TRY(hs_sql_select(db, &q, &rows, err));
 

@@ -22,4 +22,6 @@ HS_MUST enum hs_rc hs_store_pending(struct hs_db *db, struct hs_pool *pool, int6
  * without vectors. */
 HS_MUST enum hs_rc hs_store_model_ids(struct hs_db *db, struct hs_pool *pool, int64_t bank_no, const struct hs_scope *scope, int64_t most, struct hs_strs *ret, struct hs_err *err);
 
+extern const struct hs_sql_list hs_evidence_sql;
+
 #endif

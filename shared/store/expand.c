@@ -3,21 +3,6 @@
 #include "base/clock.h"
 #include "db/row.h"
 
-enum { SQL_COLUMNS, SQL_TEXT, SQL_NO_TEXT, SQL_FROM };
-static const char *const sql[] = {
-	[SQL_COLUMNS] =
-		"SELECT u.id, u.text, u.fact_type, u.context, u.occurred_start, u.occurred_end, u.mentioned_at,"
-		" u.metadata, u.tags, u.document_id, IFNULL(u.chunk_index, -1), c.chunk_text,"
-		" d.document_id IS NOT NULL, d.tags",
-	[SQL_TEXT] = ", d.retain_params, d.original_text",
-	[SQL_NO_TEXT] = ", NULL, NULL",
-	[SQL_FROM] =
-		" FROM memory_units u"
-		" LEFT JOIN documents d ON d.bank_no = u.bank_no AND d.document_id = u.document_id"
-		" LEFT JOIN chunks c ON c.bank_no = u.bank_no AND c.document_id = u.document_id"
-		" AND c.chunk_index = u.chunk_index"
-		" WHERE u.bank_no = ? AND u.id IN (",
-};
 static const struct hs_col columns[] = {
 	HS_COL_STR(struct hs_expand_row, id),
 	HS_COL_STR(struct hs_expand_row, text),
@@ -49,9 +34,15 @@ enum hs_rc hs_store_expand(struct hs_db *db, struct hs_pool *pool, int64_t bank_
 		return HS_OK;
 	}
 	q = hs_sql_new(pool);
-	hs_sql_add(&q, sql[SQL_COLUMNS]);
-	hs_sql_add(&q, sql[with_text ? SQL_TEXT : SQL_NO_TEXT]);
-	hs_sql_add(&q, sql[SQL_FROM]);
+	hs_sql_add(&q, "SELECT u.id, u.text, u.fact_type, u.context, u.occurred_start, u.occurred_end, u.mentioned_at,"
+		" u.metadata, u.tags, u.document_id, IFNULL(u.chunk_index, -1), c.chunk_text,"
+		" d.document_id IS NOT NULL, d.tags");
+	hs_sql_add(&q, with_text ? ", d.retain_params, d.original_text" : ", NULL, NULL");
+	hs_sql_add(&q, " FROM memory_units u"
+		" LEFT JOIN documents d ON d.bank_no = u.bank_no AND d.document_id = u.document_id"
+		" LEFT JOIN chunks c ON c.bank_no = u.bank_no AND c.document_id = u.document_id"
+		" AND c.chunk_index = u.chunk_index"
+		" WHERE u.bank_no = ? AND u.id IN (");
 	hs_sql_bind(&q, hs_b_int(bank_no));
 	hs_sql_list_str(&q, ids);
 	hs_sql_add(&q, ")");
