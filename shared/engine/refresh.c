@@ -225,6 +225,10 @@ static enum hs_rc produce(struct hs_refreshing *r, struct hs_err *err)
 		preserve(r, "nothing in the scope of this model can be read; no model was called");
 		return HS_OK;
 	}
+	if (hs_mind_for(r->cfg, "mental_model_refresh") == HS_MIND_NONE)
+		return failed(r, HS_FAILED_ERROR, "unexpected_error",
+			hs_fail(err, HS_E_LLM_NONE,
+				"Mental model refresh requires an LLM provider. Current provider is set to 'none'."));
 	if (r->t->response_schema)
 		return failed(r, HS_FAILED_STRUCTURED, "structured_output_failed",
 			hs_fail(err, HS_E_REFRESH, "structured output of a refresh is not supported by this release"));
@@ -272,9 +276,6 @@ enum hs_rc hs_refresh_run(struct hs_run *run, const struct hs_refresh_in *in, js
 
 	*ret_result = NULL;
 	HS_TRY(load(&r, err));
-	if (hs_mind_for(r.cfg, "mental_model_refresh") == HS_MIND_NONE)
-		return hs_fail(err, HS_E_LLM_NONE,
-			"Mental model refresh requires an LLM provider. Current provider is set to 'none'.");
 	HS_TRY(park(&r, err));
 	rc = attempt(&r, err);
 	if (rc != HS_OK && unrecorded(err))
