@@ -13,6 +13,7 @@ import pathlib
 import re
 import shutil
 import signal
+from signal import SIGKILL, SIGTERM
 import socket
 import subprocess
 import sys
@@ -96,7 +97,7 @@ class Process:
             return self.child.wait()
 
     def kill(self):
-        return self.stop(signal.SIGKILL)
+        return self.stop(SIGKILL)
 
     def log_text(self):
         return self.log.read_text(errors="replace")
