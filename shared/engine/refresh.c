@@ -179,29 +179,32 @@ static void take_document(struct hs_refreshing *r)
 	r->content = hs_document_render(r->pool, doc);
 	r->structure = hs_json_text(r->pool, hs_json_keep(r->pool, hs_document_json(doc)));
 	r->over_budget = r->out.document_tokens > 0;
-	if (r->over_budget)
-		hs_refresh_warn(r, "the document is longer than max_tokens; nothing was cut");
 }
 
 static void preserve(struct hs_refreshing *r, const char *warning)
 {
 	r->outcome = HS_CONTENT_PRESERVED;
+	r->content = NULL;
+	r->over_budget = false;
 	hs_refresh_warn(r, warning);
 }
 
 static enum hs_rc judge(struct hs_refreshing *r, struct hs_err *err)
 {
-	bool written = !hs_content_unwritten(r->m.content);
+	bool found = r->out.retrieved && r->out.answer_found;
 
 	if (!r->out.retrieved)
 		hs_refresh_warn(r, "nothing was retrieved");
 	else if (r->out.n_facts == 0 && r->out.n_models == 0)
 		hs_refresh_warn(r, "memories were retrieved, but none was used");
-	if (written && (!r->out.retrieved || !r->out.answer_found)) {
+	take_document(r);
+	/* an answer that says "nothing found" is written where nothing stands yet, when there is one */
+	if (!found && (!hs_content_unwritten(r->m.content) || hs_str_blank(r->content))) {
 		preserve(r, "the search found no answer; the document stays as it is");
 		return HS_OK;
 	}
-	take_document(r);
+	if (r->over_budget)
+		hs_refresh_warn(r, "the document is longer than max_tokens; nothing was cut");
 	if (hs_str_blank(r->content))
 		return failed(r, HS_FAILED_EMPTY, "empty_candidate",
 			hs_fail(err, HS_E_REFRESH, "the refresh ended with an empty document"));
