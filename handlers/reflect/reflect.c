@@ -37,8 +37,8 @@ static struct hs_scope scope_of(const struct reflect_body *b)
 }
 
 /* Copy the options that were given. */
-static void lay_over(struct hs_reflect_in *in, const struct hs_shape *shape, const void *obj, int64_t observations,
-	bool entities, int64_t models)
+static void lay_over(struct hs_reflect_in *in, const struct hs_shape *shape, const void *obj,
+	int64_t observations, bool entities, int64_t models)
 {
 	if (hs_given(shape, obj, "reflect_search_observations_max_tokens"))
 		in->observations_tokens = observations;
@@ -55,19 +55,21 @@ static void set_options(struct hs_ctx *c, struct hs_reflect_in *in, const struct
 	struct hs_err ignored = {0};
 	void *v;
 
-	if (json_is_object(stored)
-	    && hs_check_object(c->pool, &reflect_options_shape, "body", stored, &v, NULL, &ignored) == HS_OK) {
+	if (json_is_object(stored) && hs_check_object(c->pool, &reflect_options_shape, "body",
+					      stored, &v, NULL, &ignored) == HS_OK) {
 		const struct reflect_options *o = v;
 
 		lay_over(in, &reflect_options_shape, o, o->reflect_search_observations_max_tokens,
-			o->reflect_search_observations_include_entities, o->reflect_search_mental_models_max_tokens);
+			o->reflect_search_observations_include_entities,
+			o->reflect_search_mental_models_max_tokens);
 	}
 	lay_over(in, &reflect_body_shape, b, b->reflect_search_observations_max_tokens,
-		b->reflect_search_observations_include_entities, b->reflect_search_mental_models_max_tokens);
+		b->reflect_search_observations_include_entities,
+		b->reflect_search_mental_models_max_tokens);
 }
 
-static struct hs_reflect_in input(struct hs_ctx *c, const struct reflect_body *b, const struct hs_bank *bank,
-	const struct hs_config *cfg)
+static struct hs_reflect_in input(struct hs_ctx *c, const struct reflect_body *b,
+	const struct hs_bank *bank, const struct hs_config *cfg)
 {
 	struct hs_reflect_in in = hs_reflect_defaults(bank, cfg, question(c->pool, b));
 
@@ -204,7 +206,8 @@ static void out_trace(struct hs_out *o, const struct hs_reflect_out *r, bool wit
 	hs_out_close(o, '}');
 }
 
-static void answer(struct hs_ctx *c, const struct reflect_include *include, const struct hs_reflect_out *r)
+static void answer(
+	struct hs_ctx *c, const struct reflect_include *include, const struct hs_reflect_out *r)
 {
 	struct hs_out o = hs_reply(c);
 
@@ -227,11 +230,13 @@ static enum hs_rc failed(const struct hs_config *cfg, enum hs_rc rc, struct hs_e
 {
 	switch (rc) {
 	case HS_E_CANCELLED:
-		return hs_fail(err, HS_E_CLIENT_GONE, "the client closed the connection during reflect");
+		return hs_fail(
+			err, HS_E_CLIENT_GONE, "the client closed the connection during reflect");
 	case HS_E_TIMEOUT:
 	case HS_E_WALL_CLOCK:
 		return hs_fail(err, HS_E_WALL_CLOCK,
-			"reflect did not finish within %lld seconds; try a lower budget or a simpler question",
+			"reflect did not finish within %lld seconds; try a lower budget or a "
+			"simpler question",
 			(long long)hs_cfg_int(cfg, HS_S_reflect_wall_timeout));
 	default:
 		return rc;
@@ -242,7 +247,8 @@ static void count(struct hs_ctx *c, const struct reflect_body *b, enum hs_rc rc,
 {
 	if (rc != HS_E_CLIENT_GONE)
 		hs_metrics_operation("reflect", "api", reflect_budgets[b->budget],
-			hs_pool_printf(c->pool, "%lld", (long long)b->max_tokens), rc == HS_OK, hs_mono_us() - started_us);
+			hs_pool_printf(c->pool, "%lld", (long long)b->max_tokens), rc == HS_OK,
+			hs_mono_us() - started_us);
 }
 
 enum hs_rc reflect_post(struct hs_ctx *c, const void *query, const void *body)

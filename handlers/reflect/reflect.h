@@ -32,8 +32,8 @@ struct reflect_facts {
 };
 struct reflect_include {
 	struct hs_seen seen;
-	struct reflect_facts *facts;             /* NULL = off */
-	struct reflect_tool_calls *tool_calls;   /* NULL = off */
+	struct reflect_facts *facts;           /* NULL = off */
+	struct reflect_tool_calls *tool_calls; /* NULL = off */
 };
 struct reflect_body {
 	struct hs_seen seen;
@@ -43,7 +43,7 @@ struct reflect_body {
 	struct reflect_include *include;
 	json_t *response_schema;
 	struct hs_strs tags;
-	struct hs_groups *tag_groups;            /* NULL = null */
+	struct hs_groups *tag_groups; /* NULL = null */
 	bool apply_all_directives;
 	struct hs_strs fact_types;
 	bool exclude_mental_models;

@@ -14,11 +14,12 @@
 
 #define OBSERVATIONS_TOKENS 5000
 #define MODELS_TOKENS 16000
-#define PENDING_COUNTED 10       /* "stale" begins there */
+#define PENDING_COUNTED 10 /* "stale" begins there */
 #define ERRORS_IN_A_ROW 2
 #define REPLY_SHOWN_CHARS 500
 
-struct hs_reflect_in hs_reflect_defaults(const struct hs_bank *bank, const struct hs_config *cfg, const char *query)
+struct hs_reflect_in hs_reflect_defaults(
+	const struct hs_bank *bank, const struct hs_config *cfg, const char *query)
 {
 	return (struct hs_reflect_in){
 		.bank = bank,
@@ -45,10 +46,12 @@ void hs_reflect_trace_call(struct hs_reflection *r, const char *scope, int64_t d
 	if (out->n_calls == r->cap_calls) {
 		size_t cap = r->cap_calls ? r->cap_calls * 2 : 16;
 
-		out->calls = hs_pool_regrow(r->pool, out->calls, out->n_calls * sizeof(*out->calls), cap * sizeof(*out->calls));
+		out->calls = hs_pool_regrow(r->pool, out->calls, out->n_calls * sizeof(*out->calls),
+			cap * sizeof(*out->calls));
 		r->cap_calls = cap;
 	}
-	out->calls[out->n_calls++] = (struct hs_llm_trace){.scope = scope, .duration_ms = duration_ms};
+	out->calls[out->n_calls++] =
+		(struct hs_llm_trace){.scope = scope, .duration_ms = duration_ms};
 }
 
 static void add_usage(struct hs_llm_usage *sum, const struct hs_llm_usage *u)
@@ -59,7 +62,8 @@ static void add_usage(struct hs_llm_usage *sum, const struct hs_llm_usage *u)
 	sum->thoughts += u->thoughts;
 }
 
-enum hs_rc hs_reflect_ask(struct hs_reflection *r, const struct hs_reflect_ask *ask, struct hs_llm_reply *ret, struct hs_err *err)
+enum hs_rc hs_reflect_ask(struct hs_reflection *r, const struct hs_reflect_ask *ask,
+	struct hs_llm_reply *ret, struct hs_err *err)
 {
 	double temperature = hs_llm_temperature(r->in->cfg, "reflect");
 	struct hs_llm_call call = {
@@ -108,17 +112,20 @@ static bool any_fuzzy(struct hs_group *const *groups, size_t n, int depth)
 	for (size_t i = 0; i < n && depth > 0; i++) {
 		const struct hs_group *g = groups[i];
 
-		if (g->kind == HS_GROUP_LEAF ? g->fuzzy && g->tags.n > 0 : any_fuzzy(g->kids, g->n_kids, depth - 1))
+		if (g->kind == HS_GROUP_LEAF ? g->fuzzy && g->tags.n > 0
+					     : any_fuzzy(g->kids, g->n_kids, depth - 1))
 			return true;
 	}
 	return false;
 }
 
 /* What this release does not do yet is refused before anything is read. */
-static enum hs_rc check_supported(const struct hs_reflect_in *in, enum hs_mind_kind mind, struct hs_err *err)
+static enum hs_rc check_supported(
+	const struct hs_reflect_in *in, enum hs_mind_kind mind, struct hs_err *err)
 {
 	if (any_fuzzy(in->scope.groups, in->scope.n_groups, HS_GROUP_DEPTH + 1))
-		return hs_fail(err, HS_E_NOT_IMPLEMENTED, "fuzzy tag matching is not implemented; use resolve 'exact'");
+		return hs_fail(err, HS_E_NOT_IMPLEMENTED,
+			"fuzzy tag matching is not implemented; use resolve 'exact'");
 	if (in->response_schema && mind == HS_MIND_LLM)
 		return hs_fail(err, HS_E_NOT_IMPLEMENTED, "structured output is not implemented");
 	return HS_OK;
@@ -158,14 +165,17 @@ static enum hs_rc load_directives(struct hs_reflection *r, struct hs_err *err)
 	struct hs_directive_text *texts;
 	size_t n;
 
-	HS_TRY(hs_directives_load(r->run->db, r->pool, r->in->bank->bank_no, &scope, &rows, &n, err));
+	HS_TRY(hs_directives_load(
+		r->run->db, r->pool, r->in->bank->bank_no, &scope, &rows, &n, err));
 
 	r->out->directives = HS_NEW_ARRAY(r->pool, struct hs_reflect_directive, n);
 	texts = HS_NEW_ARRAY(r->pool, struct hs_directive_text, n);
 	for (size_t i = 0; i < n; i++) {
-		r->out->directives[i] = (struct hs_reflect_directive){rows[i].id, rows[i].name, rows[i].content};
+		r->out->directives[i] =
+			(struct hs_reflect_directive){rows[i].id, rows[i].name, rows[i].content};
 		if (!hs_str_blank(rows[i].content))
-			texts[r->prompt.n_directives++] = (struct hs_directive_text){rows[i].name, rows[i].content};
+			texts[r->prompt.n_directives++] =
+				(struct hs_directive_text){rows[i].name, rows[i].content};
 	}
 	r->out->n_directives = n;
 	r->prompt.directives = texts;
@@ -195,7 +205,8 @@ static enum hs_rc fill_prompt(struct hs_reflection *r, struct hs_err *err)
 		.literalism = trait(in->cfg, HS_S_disposition_literalism, bank->literalism),
 		.empathy = trait(in->cfg, HS_S_disposition_empathy, bank->empathy),
 		.with_models = models > 0,
-		.with_observations = !in->scope.facts || (in->scope.facts & HS_FACT_BIT(HS_OBSERVATION)),
+		.with_observations =
+			!in->scope.facts || (in->scope.facts & HS_FACT_BIT(HS_OBSERVATION)),
 		.with_recall = !in->scope.facts || (in->scope.facts & raw),
 		.with_expand = hs_cfg_bool(in->cfg, HS_S_store_document_text),
 		.document = in->document,
@@ -215,11 +226,12 @@ static enum hs_rc setup(struct hs_reflection *r, struct hs_err *err)
 	hs_random_hex(run_id, 16);
 	r->run_id = hs_pool_strdup(r->pool, run_id);
 	r->limit_tokens = hs_cfg_int(r->in->cfg, HS_S_reflect_max_context_tokens);
-	r->models_scope = r->in->scope;
-	r->models_scope.facts = 0;
-	r->models_scope.after_us = r->models_scope.until_us = HS_TIME_NONE;
+	r->tag_scope = r->in->scope;
+	r->tag_scope.facts = 0;
+	r->tag_scope.after_us = r->tag_scope.until_us = HS_TIME_NONE;
 	hs_view_init(&r->view, r->pool);
-	HS_TRY(hs_store_pending(r->run->db, r->pool, r->in->bank->bank_no, PENDING_COUNTED, &r->pending, err));
+	HS_TRY(hs_store_pending(
+		r->run->db, r->pool, r->in->bank->bank_no, PENDING_COUNTED, &r->pending, err));
 	HS_TRY(hs_clock_read(r->run->db, r->in->bank->bank_no, &r->clock_us, err));
 	HS_TRY(fill_prompt(r, err));
 	return load_directives(r, err);
@@ -247,15 +259,16 @@ struct loop {
 	enum hs_reflect_tool forced[3];
 	size_t n_forced, step;
 	bool recall_next, recall_forced_once;
-	bool text_excused;             /* a forced step answered by text was asked for once more */
-	bool called;                   /* the model has produced a tool call in this run */
+	bool text_excused; /* a forced step answered by text was asked for once more */
+	bool called;       /* the model has produced a tool call in this run */
 	int errors;
-	struct hs_strs ids;            /* call ids in the conversation */
+	struct hs_strs ids; /* call ids in the conversation */
 };
 
 static void loop_init(struct loop *l, const struct hs_reflection *r)
 {
-	static const enum hs_reflect_tool order[] = {HS_RT_SEARCH_MODELS, HS_RT_SEARCH_OBSERVATIONS, HS_RT_RECALL};
+	static const enum hs_reflect_tool order[] = {
+		HS_RT_SEARCH_MODELS, HS_RT_SEARCH_OBSERVATIONS, HS_RT_RECALL};
 
 	*l = (struct loop){0};
 	for (size_t i = 0; i < HS_COUNT(order); i++)
@@ -283,7 +296,8 @@ static void compact(struct hs_reflection *r)
 	json_array_foreach(r->messages, i, m) {
 		if (hs_reflect_tokens(r->messages) < r->limit_tokens)
 			return;
-		if (!hs_str_eq(hs_json_str(m, "role"), "tool") || hs_str_eq(hs_json_str(m, "content"), blank))
+		if (!hs_str_eq(hs_json_str(m, "role"), "tool") ||
+			hs_str_eq(hs_json_str(m, "content"), blank))
 			continue;
 		json_object_set_new(m, "content", json_string(blank));
 		r->compacted = true;
@@ -298,7 +312,9 @@ static enum next make_room(struct hs_reflection *r, const struct loop *l)
 		return GO_ON;
 	if (pending(r, l))
 		compact(r);
-	return hs_reflect_tokens(r->messages) >= r->limit_tokens && evidence(r) ? SYNTHESIZE : GO_ON;
+	if (hs_reflect_tokens(r->messages) < r->limit_tokens || !evidence(r))
+		return GO_ON;
+	return SYNTHESIZE;
 }
 
 static const char *forced_tool(const struct hs_reflection *r, const struct loop *l)
@@ -309,8 +325,8 @@ static const char *forced_tool(const struct hs_reflection *r, const struct loop 
 }
 
 /* An error of a loop call: synthesis on overflow, another try the first time, the end else. */
-static enum hs_rc call_failed(struct hs_reflection *r, struct loop *l, enum hs_rc rc, int64_t started,
-	enum next *ret_next, struct hs_err *err)
+static enum hs_rc call_failed(struct hs_reflection *r, struct loop *l, enum hs_rc rc,
+	int64_t started, enum next *ret_next, struct hs_err *err)
 {
 	hs_reflect_trace_call(r, hs_pool_printf(r->pool, "agent_%lld_err", (long long)r->iteration),
 		(hs_mono_us() - started) / 1000);
@@ -322,20 +338,23 @@ static enum hs_rc call_failed(struct hs_reflection *r, struct loop *l, enum hs_r
 	return hs_reflect_fatal(rc, err) || ++l->errors >= ERRORS_IN_A_ROW ? rc : HS_OK;
 }
 
-static enum hs_rc no_tool_call(const struct hs_llm_reply *reply, const char *forced, struct hs_pool *pool, struct hs_err *err)
+static enum hs_rc no_tool_call(const struct hs_llm_reply *reply, const char *forced,
+	struct hs_pool *pool, struct hs_err *err)
 {
 	bool cut = hs_utf8_chars(reply->raw_text, strlen(reply->raw_text)) > REPLY_SHOWN_CHARS;
 
 	return hs_fail(err, HS_E_LLM_TOOLS,
-		"tool calling does not work: %s/%s was asked for a tool call (tool choice: %s) and answered without one"
-		" (finish reason: %s): %s%s", reply->provider, reply->model, forced ? forced : "required",
+		"tool calling does not work: %s/%s was asked for a tool call (tool choice: %s)"
+		" and answered without one (finish reason: %s): %s%s",
+		reply->provider, reply->model, forced ? forced : "required",
 		*reply->finish_reason ? reply->finish_reason : "none",
 		hs_utf8_cut(pool, reply->raw_text, REPLY_SHOWN_CHARS), cut ? "..." : "");
 }
 
 /* An answer without a tool call: the text is never taken. */
-static enum hs_rc answered_text(struct hs_reflection *r, struct loop *l, const struct hs_llm_reply *reply,
-	const char *forced, enum next *ret_next, struct hs_err *err)
+static enum hs_rc answered_text(struct hs_reflection *r, struct loop *l,
+	const struct hs_llm_reply *reply, const char *forced, enum next *ret_next,
+	struct hs_err *err)
 {
 	if (!l->called)
 		return no_tool_call(reply, forced, r->pool, err);
@@ -348,10 +367,12 @@ static enum hs_rc answered_text(struct hs_reflection *r, struct loop *l, const s
 }
 
 /* Ids unique over the run: blank, repeated and still taken ones get another. */
-static const char *unique_id(struct hs_reflection *r, struct loop *l, const char *id, size_t position)
+static const char *unique_id(
+	struct hs_reflection *r, struct loop *l, const char *id, size_t position)
 {
-	const char *base = hs_str_blank(id) ? hs_pool_printf(r->pool, "toolcall_%zu", position) : id, *made = base;
+	const char *base, *made;
 
+	base = made = hs_str_blank(id) ? hs_pool_printf(r->pool, "toolcall_%zu", position) : id;
 	if (hs_strs_has(&l->ids, made))
 		made = base = hs_pool_printf(r->pool, "%s_%zu", base, position);
 	for (size_t n = 1; hs_strs_has(&l->ids, made); n++)
@@ -372,20 +393,23 @@ static bool found_nothing(const struct hs_llm_tool_call *call)
 {
 	const json_t *v = json_object_get(call->args, "answer_found");
 
-	return json_is_false(v) || (json_is_string(v) && hs_str_ieq_ascii(json_string_value(v), "false"));
+	return json_is_false(v) ||
+	       (json_is_string(v) && hs_str_ieq_ascii(json_string_value(v), "false"));
 }
 
 /* "Nothing found" before any recall: recall is forced next, once a run. */
-static bool force_recall(struct hs_reflection *r, struct loop *l, const struct hs_llm_tool_call *call)
+static bool force_recall(
+	struct hs_reflection *r, struct loop *l, const struct hs_llm_tool_call *call)
 {
-	if (!found_nothing(call) || !hs_reflect_tool_offered(r, HS_RT_RECALL) || r->recalled || l->recall_forced_once)
+	if (!found_nothing(call) || !hs_reflect_tool_offered(r, HS_RT_RECALL) || r->recalled ||
+		l->recall_forced_once)
 		return false;
 	l->recall_next = l->recall_forced_once = true;
 	return true;
 }
 
-static enum next finish_called(struct hs_reflection *r, struct loop *l, const struct hs_llm_reply *reply,
-	struct hs_llm_tool_call *call, bool done)
+static enum next finish_called(struct hs_reflection *r, struct loop *l,
+	const struct hs_llm_reply *reply, struct hs_llm_tool_call *call, bool done)
 {
 	if (!r->searched) {
 		refuse(r, l, reply, call, HS_LT_SEARCH_FIRST);
@@ -399,9 +423,12 @@ static enum next finish_called(struct hs_reflection *r, struct loop *l, const st
 	return CLOSE;
 }
 
-static enum hs_rc run_calls(struct hs_reflection *r, struct loop *l, const struct hs_llm_reply *reply,
-	struct hs_llm_tool_call *calls, size_t n, struct hs_err *err)
+static enum hs_rc run_calls(struct hs_reflection *r, struct loop *l,
+	const struct hs_llm_reply *reply, struct hs_llm_tool_call *calls, size_t n,
+	struct hs_err *err)
 {
+	int64_t ceiling = hs_reflect_ceiling(r, n);
+
 	for (size_t i = 0; i < n; i++)
 		calls[i].id = unique_id(r, l, calls[i].id, i);
 	hs_reflect_add_assistant(r, reply->text, calls, n);
@@ -410,18 +437,21 @@ static enum hs_rc run_calls(struct hs_reflection *r, struct loop *l, const struc
 		json_t *shown;
 
 		if (tool < 0) {
-			hs_reflect_add_tool(r, calls[i].id, hs_reflect_error_text(r, hs_loop_text(HS_LT_TOOL_NOT_OFFERED)));
+			hs_reflect_add_tool(r, calls[i].id,
+				hs_reflect_error_text(r, hs_loop_text(HS_LT_TOOL_NOT_OFFERED)));
 			continue;
 		}
 		HS_TRY(hs_run_check(r->run, err));
-		HS_TRY(hs_reflect_tool_run(r, (enum hs_reflect_tool)tool, calls[i].args, (int64_t)n, &shown, err));
+		HS_TRY(hs_reflect_tool_run(
+			r, (enum hs_reflect_tool)tool, calls[i].args, ceiling, &shown, err));
 		hs_reflect_add_tool(r, calls[i].id, hs_json_text(r->pool, shown));
 	}
 	return HS_OK;
 }
 
 /* The first call of this name; NULL when there is none. */
-static struct hs_llm_tool_call *call_named(struct hs_llm_tool_call *calls, size_t n, enum hs_reflect_tool tool)
+static struct hs_llm_tool_call *call_named(
+	struct hs_llm_tool_call *calls, size_t n, enum hs_reflect_tool tool)
 {
 	for (size_t i = 0; i < n; i++)
 		if (strcmp(calls[i].name, hs_reflect_tool_names[tool]) == 0)
@@ -429,12 +459,13 @@ static struct hs_llm_tool_call *call_named(struct hs_llm_tool_call *calls, size_
 	return NULL;
 }
 
-static enum hs_rc tool_calls(struct hs_reflection *r, struct loop *l, const struct hs_llm_reply *reply, enum next *ret_next,
-	struct hs_err *err)
+static enum hs_rc tool_calls(struct hs_reflection *r, struct loop *l,
+	const struct hs_llm_reply *reply, enum next *ret_next, struct hs_err *err)
 {
-	struct hs_llm_tool_call *calls = HS_NEW_ARRAY(r->pool, struct hs_llm_tool_call, reply->n_calls), *done, *ready;
+	struct hs_llm_tool_call *calls, *done, *ready;
 	size_t n = 0;
 
+	calls = HS_NEW_ARRAY(r->pool, struct hs_llm_tool_call, reply->n_calls);
 	for (size_t i = 0; i < reply->n_calls; i++) {
 		calls[i] = reply->calls[i];
 		calls[i].name = hs_reflect_tool_name(r->pool, calls[i].name);
@@ -458,9 +489,11 @@ static enum hs_rc tool_calls(struct hs_reflection *r, struct loop *l, const stru
 	return HS_OK;
 }
 
-static enum hs_rc iterate(struct hs_reflection *r, struct loop *l, bool last, enum next *ret_next, struct hs_err *err)
+static enum hs_rc iterate(
+	struct hs_reflection *r, struct loop *l, bool last, enum next *ret_next, struct hs_err *err)
 {
-	struct hs_reflect_ask ask = {.scope = "reflect_tool_call", .messages = r->messages, .tools = r->tools};
+	struct hs_reflect_ask ask = {
+		.scope = "reflect_tool_call", .messages = r->messages, .tools = r->tools};
 	struct hs_llm_reply reply;
 	int64_t started = hs_mono_us();
 	enum hs_rc rc;
@@ -507,7 +540,8 @@ static enum hs_rc by_model(struct hs_reflection *r, struct hs_err *err)
 	return answer(r, next, err);
 }
 
-enum hs_rc hs_reflect(struct hs_run *run, const struct hs_reflect_in *in, struct hs_reflect_out *ret, struct hs_err *err)
+enum hs_rc hs_reflect(struct hs_run *run, const struct hs_reflect_in *in,
+	struct hs_reflect_out *ret, struct hs_err *err)
 {
 	const char *operation = run->llm_operation ? run->llm_operation : "reflect";
 	enum hs_mind_kind mind = hs_mind_for(in->cfg, operation);

@@ -18,7 +18,8 @@ void hs_reflect_saw_fact(struct hs_reflection *r, const struct hs_retrieved *see
 		if (r->n_facts == r->cap_facts) {
 			size_t cap = r->cap_facts ? r->cap_facts * 2 : 32;
 
-			r->facts = hs_pool_regrow(r->pool, r->facts, r->n_facts * sizeof(*e), cap * sizeof(*e));
+			r->facts = hs_pool_regrow(
+				r->pool, r->facts, r->n_facts * sizeof(*e), cap * sizeof(*e));
 			r->cap_facts = cap;
 		}
 		e = &r->facts[r->n_facts++];
@@ -28,7 +29,8 @@ void hs_reflect_saw_fact(struct hs_reflection *r, const struct hs_retrieved *see
 	e->observation |= observation;
 }
 
-void hs_reflect_saw_model(struct hs_reflection *r, const char *id, const char *name, const char *text, bool searched, int rank)
+void hs_reflect_saw_model(struct hs_reflection *r, const char *id, const char *name,
+	const char *text, bool searched, int rank)
 {
 	struct hs_model_evidence *m = NULL;
 
@@ -39,7 +41,8 @@ void hs_reflect_saw_model(struct hs_reflection *r, const char *id, const char *n
 		if (r->n_models == r->cap_models) {
 			size_t cap = r->cap_models ? r->cap_models * 2 : 8;
 
-			r->models = hs_pool_regrow(r->pool, r->models, r->n_models * sizeof(*m), cap * sizeof(*m));
+			r->models = hs_pool_regrow(
+				r->pool, r->models, r->n_models * sizeof(*m), cap * sizeof(*m));
 			r->cap_models = cap;
 		}
 		m = &r->models[r->n_models++];
@@ -101,8 +104,8 @@ static bool cited(const struct hs_reflection *r, const struct hs_strs *list, con
 
 static bool fact_kept(const struct hs_reflection *r, const struct hs_retrieved *e)
 {
-	return (e->memory && cited(r, &r->cited.memories, e->fact.id))
-	       || (e->observation && cited(r, &r->cited.observations, e->fact.id));
+	return (e->memory && cited(r, &r->cited.memories, e->fact.id)) ||
+	       (e->observation && cited(r, &r->cited.observations, e->fact.id));
 }
 
 /* World, experience, observation; inside a type the order of first retrieval. */
@@ -114,7 +117,8 @@ static void list_facts(struct hs_reflection *r)
 	out->n_facts = 0;
 	for (int type = 0; type < HS_FACT_TYPE__MAX; type++)
 		for (size_t i = 0; i < r->n_facts; i++)
-			if (hs_fact_type_find(r->facts[i].fact.type) == type && fact_kept(r, &r->facts[i]))
+			if (hs_fact_type_find(r->facts[i].fact.type) == type &&
+				fact_kept(r, &r->facts[i]))
 				out->facts[out->n_facts++] = r->facts[i].fact;
 }
 
@@ -135,12 +139,15 @@ static void list_models(struct hs_reflection *r)
 	}
 }
 
-static void take_row(struct hs_reflection *r, struct hs_reflect_fact *f, const struct hs_evidence_row *row)
+static void take_row(
+	struct hs_reflection *r, struct hs_reflect_fact *f, const struct hs_evidence_row *row)
 {
 	f->context = row->context;
 	f->document_id = row->document_id;
 	f->chunk_id = row->document_id && row->chunk_index >= 0
-		? hs_chunk_id(r->pool, r->in->bank->bank_id, row->document_id, row->chunk_index) : NULL;
+			      ? hs_chunk_id(r->pool, r->in->bank->bank_id, row->document_id,
+					row->chunk_index)
+			      : NULL;
 	f->tags = row->tags;
 	f->metadata = row->metadata;
 	f->mentioned_us = row->mentioned_us;

@@ -7,7 +7,8 @@
 /* The fixed order: models, observations, facts; what is not offered is left out. */
 static enum hs_rc search(struct hs_reflection *r, struct hs_err *err)
 {
-	static const enum hs_reflect_tool order[] = {HS_RT_SEARCH_MODELS, HS_RT_SEARCH_OBSERVATIONS, HS_RT_RECALL};
+	static const enum hs_reflect_tool order[] = {
+		HS_RT_SEARCH_MODELS, HS_RT_SEARCH_OBSERVATIONS, HS_RT_RECALL};
 	json_t *args = hs_json_keep(r->pool, json_pack("{s:s}", "query", r->in->query)), *shown;
 
 	for (size_t i = 0; i < HS_COUNT(order); i++) {
@@ -15,14 +16,16 @@ static enum hs_rc search(struct hs_reflection *r, struct hs_err *err)
 			continue;
 		r->iteration++;
 		HS_TRY(hs_run_check(r->run, err));
-		HS_TRY(hs_reflect_tool_run(r, order[i], args, 1, &shown, err));
+		HS_TRY(hs_reflect_tool_run(
+			r, order[i], args, hs_reflect_ceiling(r, 1), &shown, err));
 	}
 	return HS_OK;
 }
 
 static struct hs_evidence *gather(const struct hs_reflection *r, size_t *ret_n)
 {
-	struct hs_evidence *ev = HS_NEW_ARRAY(r->pool, struct hs_evidence, r->n_models + r->n_facts + 1);
+	struct hs_evidence *ev =
+		HS_NEW_ARRAY(r->pool, struct hs_evidence, r->n_models + r->n_facts + 1);
 	size_t n = 0;
 
 	for (size_t i = 0; i < r->n_models; i++)
@@ -56,7 +59,8 @@ static struct hs_evidence *gather(const struct hs_reflection *r, size_t *ret_n)
 	return ev;
 }
 
-static void cite_used(struct hs_reflection *r, const struct hs_evidence *ev, const struct hs_extractive_answer *a)
+static void cite_used(
+	struct hs_reflection *r, const struct hs_evidence *ev, const struct hs_extractive_answer *a)
 {
 	struct hs_strs *const lists[] = {
 		[HS_EV_MODEL] = &r->cited.models,
@@ -78,7 +82,8 @@ enum hs_rc hs_reflect_extractive(struct hs_reflection *r, struct hs_err *err)
 	HS_TRY(search(r, err));
 	ev = gather(r, &n);
 	if (r->in->document) {
-		hs_extractive_document(r->pool, r->in->query, ev, n, r->in->max_tokens, &r->out->document, &a);
+		hs_extractive_document(
+			r->pool, r->in->query, ev, n, r->in->max_tokens, &r->out->document, &a);
 		r->out->has_document = true;
 	} else {
 		hs_extractive_answer(r->pool, r->in->query, ev, n, r->in->max_tokens, &a);
@@ -86,7 +91,8 @@ enum hs_rc hs_reflect_extractive(struct hs_reflection *r, struct hs_err *err)
 	r->out->text = a.text;
 	r->out->answer_found = a.answer_found;
 	if (r->in->response_schema)
-		r->out->structured_error = "the built-in provider makes no structured output; configure a model";
+		r->out->structured_error =
+			"the built-in provider makes no structured output; configure a model";
 	cite_used(r, ev, &a);
 	return HS_OK;
 }

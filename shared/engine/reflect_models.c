@@ -14,7 +14,7 @@
 
 #define MODELS_PER_SEARCH 5
 #define MODELS_PER_SEARCH_MAX 100
-#define MODELS_WITHOUT_VECTORS 200  /* models looked at when the words have to do */
+#define MODELS_WITHOUT_VECTORS 200 /* models looked at when the words have to do */
 #define SNIPPET_CHARS 280
 #define READ_TOKENS 6000
 
@@ -24,12 +24,12 @@ enum { SEEN_SNIPPET, SEEN_FULL, SEEN_READ };
 
 /* ---- ranking ---- */
 
-static enum hs_rc by_vectors(struct hs_reflection *r, const struct hs_vec *vec, size_t max, struct hs_mm_hit **ret,
-	size_t *ret_n, struct hs_err *err)
+static enum hs_rc by_vectors(struct hs_reflection *r, const struct hs_vec *vec, size_t max,
+	struct hs_mm_hit **ret, size_t *ret_n, struct hs_err *err)
 {
 	struct hs_mm_search in = {
 		.bank_no = r->in->bank->bank_no,
-		.scope = &r->models_scope,
+		.scope = &r->tag_scope,
 		.exclude = r->in->exclude_mental_model_ids,
 		.embedder = hs_embedder_tag(r->run->embedder),
 		.vec = vec->v,
@@ -41,7 +41,8 @@ static enum hs_rc by_vectors(struct hs_reflection *r, const struct hs_vec *vec, 
 }
 
 /* Share of the question's words that stand in the model. */
-static double shared_words(struct hs_pool *pool, const struct hs_query_terms *query, const struct hs_mm *m)
+static double shared_words(
+	struct hs_pool *pool, const struct hs_query_terms *query, const struct hs_mm *m)
 {
 	struct hs_terms terms;
 	size_t found = 0;
@@ -53,7 +54,8 @@ static double shared_words(struct hs_pool *pool, const struct hs_query_terms *qu
 	return query->n ? (double)found / (double)query->n : 0;
 }
 
-static void insert_hit(struct hs_mm_hit *best, size_t *n, size_t max, const struct hs_mm *m, double relevance)
+static void insert_hit(
+	struct hs_mm_hit *best, size_t *n, size_t max, const struct hs_mm *m, double relevance)
 {
 	size_t at = *n;
 
@@ -68,20 +70,21 @@ static void insert_hit(struct hs_mm_hit *best, size_t *n, size_t max, const stru
 }
 
 /* Without vectors (no embedder, or its service is lost) the words have to do. */
-static enum hs_rc by_words(struct hs_reflection *r, const char *query, size_t max, struct hs_mm_hit **ret, size_t *ret_n,
-	struct hs_err *err)
+static enum hs_rc by_words(struct hs_reflection *r, const char *query, size_t max,
+	struct hs_mm_hit **ret, size_t *ret_n, struct hs_err *err)
 {
 	struct hs_query_terms terms;
 	struct hs_strs ids, wanted = {0};
 	struct hs_mm *models;
 	size_t n;
 
-	HS_TRY(hs_store_model_ids(r->run->db, r->pool, r->in->bank->bank_no, &r->models_scope, MODELS_WITHOUT_VECTORS,
-		&ids, err));
+	HS_TRY(hs_store_model_ids(r->run->db, r->pool, r->in->bank->bank_no, &r->tag_scope,
+		MODELS_WITHOUT_VECTORS, &ids, err));
 	for (size_t i = 0; i < ids.n; i++)
 		if (!hs_strs_has(&r->in->exclude_mental_model_ids, ids.v[i]))
 			hs_strs_add(r->pool, &wanted, ids.v[i]);
-	HS_TRY(hs_mm_read(r->run->db, r->pool, r->in->bank->bank_no, &r->models_scope, &wanted, &models, &n, err));
+	HS_TRY(hs_mm_read(r->run->db, r->pool, r->in->bank->bank_no, &r->tag_scope, &wanted,
+		&models, &n, err));
 
 	*ret = HS_NEW_ARRAY(r->pool, struct hs_mm_hit, max);
 	*ret_n = 0;
@@ -95,8 +98,8 @@ static enum hs_rc by_words(struct hs_reflection *r, const char *query, size_t ma
 	return HS_OK;
 }
 
-static enum hs_rc rank(struct hs_reflection *r, const char *query, size_t max, struct hs_mm_hit **ret, size_t *ret_n,
-	struct hs_err *err)
+static enum hs_rc rank(struct hs_reflection *r, const char *query, size_t max,
+	struct hs_mm_hit **ret, size_t *ret_n, struct hs_err *err)
 {
 	struct hs_strs texts = {0};
 	struct hs_vec vec;
@@ -162,13 +165,16 @@ static json_t *hit_json(struct hs_reflection *r, const struct hs_mm_hit *hit, bo
 	json_object_set_new(entry, "relevance", json_real(round(hit->relevance * 1e4) / 1e4));
 	json_object_set_new(entry, "updated_at", time_or_null(m->last_refreshed_us));
 	json_object_set_new(entry, "is_stale", json_boolean(stale));
-	json_object_set_new(entry, "staleness_reason", stale ? json_string(hs_loop_text(HS_LT_STALE)) : json_null());
-	hs_reflect_saw_model(r, m->id, m->name, full ? m->content : snippet, true, full ? SEEN_FULL : SEEN_SNIPPET);
+	json_object_set_new(entry, "staleness_reason",
+		stale ? json_string(hs_loop_text(HS_LT_STALE)) : json_null());
+	hs_reflect_saw_model(r, m->id, m->name, full ? m->content : snippet, true,
+		full ? SEEN_FULL : SEEN_SNIPPET);
 	return entry;
 }
 
 /* The best whole; others whole while the budget lasts, else in short. */
-static enum hs_rc hits_json(struct hs_reflection *r, const struct hs_mm_hit *hits, size_t n, json_t *list, struct hs_err *err)
+static enum hs_rc hits_json(struct hs_reflection *r, const struct hs_mm_hit *hits, size_t n,
+	json_t *list, struct hs_err *err)
 {
 	struct hs_mm *models = HS_NEW_ARRAY(r->pool, struct hs_mm, n ? n : 1);
 	bool *stale = HS_NEW_ARRAY(r->pool, bool, n ? n : 1);
@@ -176,7 +182,8 @@ static enum hs_rc hits_json(struct hs_reflection *r, const struct hs_mm_hit *hit
 
 	for (size_t i = 0; i < n; i++)
 		models[i] = hits[i].model;
-	HS_TRY(hs_models_stale(r->run->db, r->pool, r->in->bank->bank_no, r->clock_us, models, n, stale, err));
+	HS_TRY(hs_models_stale(
+		r->run->db, r->pool, r->in->bank->bank_no, r->clock_us, models, n, stale, err));
 
 	for (size_t i = 0; i < n; i++) {
 		int64_t tokens = (int64_t)hs_tokens(hits[i].model.content);
@@ -189,7 +196,8 @@ static enum hs_rc hits_json(struct hs_reflection *r, const struct hs_mm_hit *hit
 	return HS_OK;
 }
 
-enum hs_rc hs_reflect_search_models(struct hs_reflection *r, json_t *args, int64_t ceiling, json_t **ret, struct hs_err *err)
+enum hs_rc hs_reflect_search_models(
+	struct hs_reflection *r, json_t *args, int64_t ceiling, json_t **ret, struct hs_err *err)
 {
 	const char *query = hs_reflect_query_arg(r, args, "search_mental_models", ret), *fault;
 	int64_t max = MODELS_PER_SEARCH, cut = hs_cfg_int(r->in->cfg, HS_S_recall_max_query_tokens);
@@ -207,7 +215,8 @@ enum hs_rc hs_reflect_search_models(struct hs_reflection *r, json_t *args, int64
 		return HS_OK;
 	}
 	max = max < 1 ? 1 : max > MODELS_PER_SEARCH_MAX ? MODELS_PER_SEARCH_MAX : max;
-	HS_TRY(rank(r, cut > 0 ? hs_tokens_cut(r->pool, query, (size_t)cut) : query, (size_t)max, &hits, &n, err));
+	HS_TRY(rank(r, cut > 0 ? hs_tokens_cut(r->pool, query, (size_t)cut) : query, (size_t)max,
+		&hits, &n, err));
 
 	*ret = hs_json_keep(r->pool, json_object());
 	json_object_set_new(*ret, "query", json_string(query));
@@ -224,7 +233,8 @@ static struct hs_strs wanted_ids(struct hs_reflection *r, const struct hs_strs *
 	struct hs_strs ids = {0};
 
 	for (size_t i = 0; i < given->n; i++)
-		if (!hs_strs_has(&ids, given->v[i]) && !hs_strs_has(&r->in->exclude_mental_model_ids, given->v[i]))
+		if (!hs_strs_has(&ids, given->v[i]) &&
+			!hs_strs_has(&r->in->exclude_mental_model_ids, given->v[i]))
 			hs_strs_add(r->pool, &ids, given->v[i]);
 	return ids;
 }
@@ -243,13 +253,14 @@ static json_t *read_json(struct hs_reflection *r, const struct hs_mm *m)
 }
 
 /* The first found one whole, others while the budget lasts; the rest is named in not_read. */
-static void pack_reads(struct hs_reflection *r, const struct hs_strs *ids, const struct hs_mm *models, size_t n, int64_t left,
-	json_t *list, json_t *not_read)
+static void pack_reads(struct hs_reflection *r, const struct hs_strs *ids,
+	const struct hs_mm *models, size_t n, int64_t left, json_t *list, json_t *not_read)
 {
 	size_t at = 0;
 
 	for (size_t i = 0; i < ids->n; i++) {
-		const struct hs_mm *m = at < n && strcmp(models[at].id, ids->v[i]) == 0 ? &models[at++] : NULL;
+		const struct hs_mm *m =
+			at < n && strcmp(models[at].id, ids->v[i]) == 0 ? &models[at++] : NULL;
 		int64_t tokens = m ? (int64_t)hs_tokens(m->content) : 0;
 
 		if (m && (json_array_size(list) == 0 || tokens <= left)) {
@@ -261,7 +272,8 @@ static void pack_reads(struct hs_reflection *r, const struct hs_strs *ids, const
 	}
 }
 
-enum hs_rc hs_reflect_read_models(struct hs_reflection *r, json_t *args, int64_t ceiling, json_t **ret, struct hs_err *err)
+enum hs_rc hs_reflect_read_models(
+	struct hs_reflection *r, json_t *args, int64_t ceiling, json_t **ret, struct hs_err *err)
 {
 	struct hs_strs given = hs_reflect_ids_arg(r->pool, args, "mental_model_ids"), ids = {0};
 	int64_t tokens = READ_TOKENS;
@@ -281,7 +293,8 @@ enum hs_rc hs_reflect_read_models(struct hs_reflection *r, json_t *args, int64_t
 		*ret = hs_reflect_fault(r->pool, fault);
 		return HS_OK;
 	}
-	HS_TRY(hs_mm_read(r->run->db, r->pool, r->in->bank->bank_no, &r->models_scope, &ids, &models, &n, err));
+	HS_TRY(hs_mm_read(
+		r->run->db, r->pool, r->in->bank->bank_no, &r->tag_scope, &ids, &models, &n, err));
 
 	*ret = hs_json_keep(r->pool, json_object());
 	json_object_set_new(*ret, "mental_models", list = json_array());
@@ -303,7 +316,8 @@ bool hs_reflect_models_fresh(const json_t *result)
 
 		if (!text)
 			text = hs_json_str(m, "snippet");
-		if (hs_str_blank(text) || hs_str_eq(text, empty_model) || !json_is_false(json_object_get(m, "is_stale")))
+		if (hs_str_blank(text) || hs_str_eq(text, empty_model) ||
+			!json_is_false(json_object_get(m, "is_stale")))
 			return false;
 	}
 	return json_array_size(list) > 0;

@@ -9,17 +9,17 @@
 
 #define SYNTHESIS_SHARE 0.8
 #define SYNTHESIS_FLOOR 1024
-#define MANY_PARTS 4             /* beyond: a warning */
+#define MANY_PARTS 4 /* beyond: a warning */
 
 static const char *const list_keys[] = {"observations", "memories", "results"};
 
-/* Splitting an over-long history into parts, nothing dropped: whole results first, then entries of a
- * result's list, then a cut entry. */
+/* Splitting an over-long history into parts, nothing dropped: whole results first, then entries of
+ * a result's list, then a cut entry. */
 struct parts {
 	struct hs_pool *pool;
 	int64_t budget;
 	struct hs_strs done;
-	struct hs_strs open;           /* blocks of the part being filled */
+	struct hs_strs open; /* blocks of the part being filled */
 	int64_t open_tokens;
 };
 
@@ -115,7 +115,8 @@ static json_t *framed(struct parts *p, json_t *frame, const char *list_key, json
 
 static void split_list(struct parts *p, json_t *block, const char *list_key)
 {
-	json_t *frame = frame_of(p, block, list_key), *entry, *entries = hs_json_keep(p->pool, json_array());
+	json_t *frame = frame_of(p, block, list_key), *entry,
+	       *entries = hs_json_keep(p->pool, json_array());
 	int64_t frame_tokens = tokens_of(hs_json_text(p->pool, frame)) + 8, used = frame_tokens;
 	size_t i;
 
@@ -166,8 +167,8 @@ static struct hs_strs split_history(struct hs_reflection *r, int64_t budget)
 	return p.done;
 }
 
-static enum hs_rc ask(struct hs_reflection *r, const struct hs_prompt *prompt, bool claims, const char *trace,
-	const char **ret_text, struct hs_err *err)
+static enum hs_rc ask(struct hs_reflection *r, const struct hs_prompt *prompt, bool claims,
+	const char *trace, const char **ret_text, struct hs_err *err)
 {
 	struct hs_reflect_ask a = {
 		.scope = "reflect",
@@ -182,7 +183,8 @@ static enum hs_rc ask(struct hs_reflection *r, const struct hs_prompt *prompt, b
 	return HS_OK;
 }
 
-static enum hs_rc claims_of(struct hs_reflection *r, const struct hs_strs *parts, struct hs_strs *ret, struct hs_err *err)
+static enum hs_rc claims_of(struct hs_reflection *r, const struct hs_strs *parts,
+	struct hs_strs *ret, struct hs_err *err)
 {
 	if (parts->n > MANY_PARTS)
 		hs_log(HS_LOG_WARN, "reflect_split", "parts=%zu", parts->n);
@@ -191,7 +193,8 @@ static enum hs_rc claims_of(struct hs_reflection *r, const struct hs_strs *parts
 		const char *text;
 
 		hs_prompt_claims(r->pool, &r->prompt, parts->v[i], &prompt);
-		HS_TRY(ask(r, &prompt, true, hs_pool_printf(r->pool, "final_map_%zu", i + 1), &text, err));
+		HS_TRY(ask(r, &prompt, true, hs_pool_printf(r->pool, "final_map_%zu", i + 1), &text,
+			err));
 		hs_strs_add(r->pool, ret, text);
 	}
 	return HS_OK;
@@ -218,7 +221,8 @@ enum hs_rc hs_reflect_synthesis(struct hs_reflection *r, struct hs_err *err)
 	HS_TRY(ask(r, &prompt, false, "final", &text, err));
 
 	if (hs_str_blank(text))
-		return hs_fail(err, HS_E_NO_ANSWER, "the model gave no answer: the final text is empty");
+		return hs_fail(
+			err, HS_E_NO_ANSWER, "the model gave no answer: the final text is empty");
 	r->out->text = hs_view_resolve(&r->view, text);
 	r->cited = (struct hs_citations){0};
 	return HS_OK;

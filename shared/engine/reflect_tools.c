@@ -11,7 +11,7 @@
 #define TOKENS_ARG_MAX 16000
 #define CONTEXT_CHARS 200
 #define SOURCE_TOKENS 4096
-#define STALE_FROM 10            /* pending facts from which the bank counts as stale */
+#define STALE_FROM 10 /* pending facts from which the bank counts as stale */
 
 const char *const hs_reflect_tool_names[HS_RT__MAX] = {
 	[HS_RT_SEARCH_MODELS] = "search_mental_models",
@@ -69,7 +69,8 @@ int64_t hs_reflect_tokens(const json_t *messages)
 	json_array_foreach(messages, i, m) {
 		sum += (int64_t)hs_tokens(hs_json_str(m, "content"));
 		json_array_foreach(hs_json_arr(m, "tool_calls"), k, call)
-			sum += (int64_t)hs_tokens(hs_json_str(hs_json_obj(call, "function"), "arguments"));
+			sum += (int64_t)hs_tokens(
+				hs_json_str(hs_json_obj(call, "function"), "arguments"));
 	}
 	return sum;
 }
@@ -84,13 +85,15 @@ json_t *hs_reflect_fault(struct hs_pool *pool, const char *text)
 	return result;
 }
 
-const char *hs_reflect_query_arg(struct hs_reflection *r, const json_t *args, const char *tool, json_t **ret_fault)
+const char *hs_reflect_query_arg(
+	struct hs_reflection *r, const json_t *args, const char *tool, json_t **ret_fault)
 {
 	const char *query = hs_json_str(args, "query");
 
 	if (!hs_str_blank(query))
 		return query;
-	*ret_fault = hs_reflect_fault(r->pool, hs_pool_printf(r->pool, "%s needs a query that is not empty", tool));
+	*ret_fault = hs_reflect_fault(
+		r->pool, hs_pool_printf(r->pool, "%s needs a query that is not empty", tool));
 	return NULL;
 }
 
@@ -100,7 +103,8 @@ static bool nothing(const char *s)
 	return *s == '\0' || hs_str_ieq_ascii(s, "none") || hs_str_ieq_ascii(s, "null");
 }
 
-const char *hs_reflect_int_arg(struct hs_pool *pool, const json_t *args, const char *name, int64_t *v, bool *ret_given)
+const char *hs_reflect_int_arg(
+	struct hs_pool *pool, const json_t *args, const char *name, int64_t *v, bool *ret_given)
 {
 	const json_t *given = json_object_get(args, name);
 	const char *text = json_string_value(given);
@@ -136,7 +140,8 @@ const char *hs_reflect_int_arg(struct hs_pool *pool, const json_t *args, const c
 	return NULL;
 }
 
-const char *hs_reflect_tokens_arg(struct hs_pool *pool, const json_t *args, const char *name, int64_t ceiling, int64_t *v)
+const char *hs_reflect_tokens_arg(
+	struct hs_pool *pool, const json_t *args, const char *name, int64_t ceiling, int64_t *v)
 {
 	bool given;
 	const char *fault = hs_reflect_int_arg(pool, args, name, v, &given);
@@ -187,7 +192,8 @@ static const char *short_context(struct hs_pool *pool, const char *context)
 	return hs_pool_printf(pool, "%s...", hs_utf8_cut(pool, context, CONTEXT_CHARS));
 }
 
-static enum hs_rc hit_json(struct hs_pool *pool, const struct hs_hit *h, bool entities, json_t **ret, struct hs_err *err)
+static enum hs_rc hit_json(struct hs_pool *pool, const struct hs_hit *h, bool entities,
+	json_t **ret, struct hs_err *err)
 {
 	json_t *entry = json_object(), *metadata;
 
@@ -210,8 +216,8 @@ static enum hs_rc hit_json(struct hs_pool *pool, const struct hs_hit *h, bool en
 	return HS_OK;
 }
 
-static enum hs_rc hits_json(struct hs_pool *pool, const struct hs_hit *hits, size_t n, bool entities, json_t *list,
-	struct hs_err *err)
+static enum hs_rc hits_json(struct hs_pool *pool, const struct hs_hit *hits, size_t n,
+	bool entities, json_t *list, struct hs_err *err)
 {
 	for (size_t i = 0; i < n; i++) {
 		json_t *entry;
@@ -228,19 +234,20 @@ static void saw_hits(struct hs_reflection *r, const struct hs_recall_out *out, b
 	for (size_t i = 0; i < out->n_hits; i++) {
 		const struct hs_hit *h = &out->hits[i];
 		struct hs_retrieved seen = {
-			.fact = {
-				.id = h->id,
-				.text = h->text,
-				.type = hs_fact_type_names[h->type],
-				.context = h->context,
-				.document_id = h->document_id,
-				.chunk_id = h->chunk_id,
-				.occurred_start_us = h->occurred_start_us,
-				.occurred_end_us = h->occurred_end_us,
-				.mentioned_us = h->mentioned_us,
-				.tags = h->tags,
-				.metadata = h->metadata,
-			},
+			.fact =
+				{
+					.id = h->id,
+					.text = h->text,
+					.type = hs_fact_type_names[h->type],
+					.context = h->context,
+					.document_id = h->document_id,
+					.chunk_id = h->chunk_id,
+					.occurred_start_us = h->occurred_start_us,
+					.occurred_end_us = h->occurred_end_us,
+					.mentioned_us = h->mentioned_us,
+					.tags = h->tags,
+					.metadata = h->metadata,
+				},
 			.entities = h->entities,
 			.source_ids = h->source_fact_ids,
 			.score = h->score.final,
@@ -250,7 +257,8 @@ static void saw_hits(struct hs_reflection *r, const struct hs_recall_out *out, b
 	}
 }
 
-static struct hs_recall_in recall_in(const struct hs_reflection *r, const char *query, unsigned facts)
+static struct hs_recall_in recall_in(
+	const struct hs_reflection *r, const char *query, unsigned facts)
 {
 	struct hs_recall_in in = hs_recall_defaults(r->in->bank, r->in->cfg, query);
 
@@ -262,7 +270,8 @@ static struct hs_recall_in recall_in(const struct hs_reflection *r, const char *
 	return in;
 }
 
-static enum hs_rc search_observations(struct hs_reflection *r, json_t *args, int64_t ceiling, json_t **ret, struct hs_err *err)
+static enum hs_rc search_observations(
+	struct hs_reflection *r, json_t *args, int64_t ceiling, json_t **ret, struct hs_err *err)
 {
 	static const char name[] = "search_observations";
 	const char *query = hs_reflect_query_arg(r, args, name, ret), *fault;
@@ -300,8 +309,10 @@ static enum hs_rc search_observations(struct hs_reflection *r, json_t *args, int
 		HS_TRY(rc);
 	}
 	json_object_set_new(*ret, "is_stale", json_boolean(r->pending > 0));
-	json_object_set_new(*ret, "freshness", json_string(r->pending == 0 ? "up_to_date"
-		: r->pending < STALE_FROM ? "slightly_stale" : "stale"));
+	json_object_set_new(*ret, "freshness",
+		json_string(r->pending == 0           ? "up_to_date"
+			    : r->pending < STALE_FROM ? "slightly_stale"
+						      : "stale"));
 	saw_hits(r, &out, true);
 	return HS_OK;
 }
@@ -313,13 +324,15 @@ static json_t *chunks_json(const struct hs_recall_out *out)
 	for (size_t i = 0; i < out->n_chunks; i++) {
 		const struct hs_recall_chunk *c = &out->chunks[i];
 
-		json_object_set_new(map, c->chunk_id, json_pack("{s:s, s:I, s:b}", "chunk_text", c->text,
-			"chunk_index", (json_int_t)c->chunk_index, "truncated", c->truncated));
+		json_object_set_new(map, c->chunk_id,
+			json_pack("{s:s, s:I, s:b}", "chunk_text", c->text, "chunk_index",
+				(json_int_t)c->chunk_index, "truncated", c->truncated));
 	}
 	return map;
 }
 
-static enum hs_rc recall(struct hs_reflection *r, json_t *args, int64_t ceiling, json_t **ret, struct hs_err *err)
+static enum hs_rc recall(
+	struct hs_reflection *r, json_t *args, int64_t ceiling, json_t **ret, struct hs_err *err)
 {
 	const unsigned raw = HS_FACT_BIT(HS_WORLD) | HS_FACT_BIT(HS_EXPERIENCE);
 	const char *query = hs_reflect_query_arg(r, args, "recall", ret), *fault;
@@ -332,7 +345,8 @@ static enum hs_rc recall(struct hs_reflection *r, json_t *args, int64_t ceiling,
 		return HS_OK;
 	fault = hs_reflect_tokens_arg(r->pool, args, "max_tokens", ceiling, &tokens);
 	if (!fault)
-		fault = hs_reflect_tokens_arg(r->pool, args, "max_chunk_tokens", ceiling, &chunk_tokens);
+		fault = hs_reflect_tokens_arg(
+			r->pool, args, "max_chunk_tokens", ceiling, &chunk_tokens);
 	if (fault) {
 		*ret = hs_reflect_fault(r->pool, fault);
 		return HS_OK;
@@ -381,7 +395,8 @@ static enum hs_rc tool_failed(const char *name, enum hs_rc rc, struct hs_err *er
 	}
 }
 
-static void trace_tool(struct hs_reflection *r, const char *name, json_t *args, json_t *result, int64_t duration_ms)
+static void trace_tool(struct hs_reflection *r, const char *name, json_t *args, json_t *result,
+	int64_t duration_ms)
 {
 	struct hs_reflect_out *out = r->out;
 	json_t *input = hs_json_keep(r->pool, json_copy(args));
@@ -390,7 +405,8 @@ static void trace_tool(struct hs_reflection *r, const char *name, json_t *args, 
 	if (out->n_tools == r->cap_tools) {
 		size_t cap = r->cap_tools ? r->cap_tools * 2 : 16;
 
-		out->tools = hs_pool_regrow(r->pool, out->tools, out->n_tools * sizeof(*out->tools), cap * sizeof(*out->tools));
+		out->tools = hs_pool_regrow(r->pool, out->tools, out->n_tools * sizeof(*out->tools),
+			cap * sizeof(*out->tools));
 		r->cap_tools = cap;
 	}
 	out->tools[out->n_tools++] = (struct hs_tool_trace){
@@ -402,20 +418,23 @@ static void trace_tool(struct hs_reflection *r, const char *name, json_t *args, 
 	};
 }
 
-static int64_t ceiling_of(const struct hs_reflection *r, int64_t calls)
+int64_t hs_reflect_ceiling(const struct hs_reflection *r, size_t calls)
 {
-	int64_t share = (r->limit_tokens - hs_reflect_tokens(r->messages)) / (calls > 0 ? calls : 1);
+	int64_t share = (r->limit_tokens - hs_reflect_tokens(r->messages)) /
+			(int64_t)(calls > 0 ? calls : 1);
 
-	return share > TOKENS_ARG_MAX ? TOKENS_ARG_MAX : share < TOKENS_ARG_MIN ? TOKENS_ARG_MIN : share;
+	return share > TOKENS_ARG_MAX   ? TOKENS_ARG_MAX
+	       : share < TOKENS_ARG_MIN ? TOKENS_ARG_MIN
+					: share;
 }
 
-enum hs_rc hs_reflect_tool_run(struct hs_reflection *r, enum hs_reflect_tool tool, json_t *args, int64_t calls,
-	json_t **ret_shown, struct hs_err *err)
+enum hs_rc hs_reflect_tool_run(struct hs_reflection *r, enum hs_reflect_tool tool, json_t *args,
+	int64_t ceiling, json_t **ret_shown, struct hs_err *err)
 {
 	const char *name = hs_reflect_tool_names[tool];
 	int64_t started = hs_mono_us();
 	json_t *result = NULL, *shown;
-	enum hs_rc rc = tool_fns[tool](r, hs_view_args(&r->view, args), ceiling_of(r, calls), &result, err);
+	enum hs_rc rc = tool_fns[tool](r, hs_view_args(&r->view, args), ceiling, &result, err);
 
 	if (rc != HS_OK)
 		return tool_failed(name, rc, err);
@@ -423,7 +442,8 @@ enum hs_rc hs_reflect_tool_run(struct hs_reflection *r, enum hs_reflect_tool too
 	shown = hs_view_show(&r->view, result);
 	if (!json_object_get(result, "error"))
 		r->searched = true;
-	if (tool == HS_RT_SEARCH_MODELS && !hs_str_eq(r->in->budget, "high") && hs_reflect_models_fresh(result)) {
+	if (tool == HS_RT_SEARCH_MODELS && !hs_str_eq(r->in->budget, "high") &&
+		hs_reflect_models_fresh(result)) {
 		r->released = true;
 		json_object_set_new(shown, "guidance", json_string(hs_loop_text(HS_LT_GUIDANCE)));
 	}

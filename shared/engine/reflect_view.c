@@ -25,7 +25,8 @@ static const struct {
 	{"observations", HS_ALIAS_OBSERVATION},
 	{"mental_models", HS_ALIAS_MODEL},
 };
-static const char *const time_keys[] = {"mentioned_at", "occurred_start", "occurred_end", "updated_at", "created_at"};
+static const char *const time_keys[] = {
+	"mentioned_at", "occurred_start", "occurred_end", "updated_at", "created_at"};
 
 void hs_view_init(struct hs_view *view, struct hs_pool *pool)
 {
@@ -63,7 +64,8 @@ static const char *alias_at(const struct hs_view *view, const char *s, size_t *r
 	for (int kind = 0; kind < HS_ALIAS__MAX; kind++) {
 		size_t word = strlen(alias_words[kind]), n = 0, len = word + 1;
 
-		if (strncmp(s, alias_words[kind], word) != 0 || s[word] != '~' || s[len] < '1' || s[len] > '9')
+		if (strncmp(s, alias_words[kind], word) != 0 || s[word] != '~' || s[len] < '1' ||
+			s[len] > '9')
 			continue;
 		for (; s[len] >= '0' && s[len] <= '9'; len++)
 			n = n > view->kinds[kind].n ? n : n * 10 + (size_t)(s[len] - '0');
@@ -107,12 +109,14 @@ static void alias_members(struct hs_view *view, json_t *array)
 		const char *id = json_string_value(json_array_get(array, i));
 
 		if (id)
-			json_array_set_new(array, i, json_string(hs_view_alias(view, HS_ALIAS_FACT, id)));
+			json_array_set_new(
+				array, i, json_string(hs_view_alias(view, HS_ALIAS_FACT, id)));
 	}
 }
 
 /* One entry of a list: shown in short, or only named because the same list showed it before. */
-static void show_entry(struct hs_view *view, enum hs_alias_kind kind, json_t *entry, json_t *list, json_t *again)
+static void show_entry(
+	struct hs_view *view, enum hs_alias_kind kind, json_t *entry, json_t *list, json_t *again)
 {
 	const char *id = hs_json_str(entry, "id");
 	unsigned form = json_object_get(entry, "snippet") ? SHOWN_SNIPPET : SHOWN_FULL;
@@ -135,7 +139,8 @@ static void show_entry(struct hs_view *view, enum hs_alias_kind kind, json_t *en
 	json_array_append_new(list, copy);
 }
 
-static json_t *show_list(struct hs_view *view, enum hs_alias_kind kind, json_t *entries, json_t *again)
+static json_t *show_list(
+	struct hs_view *view, enum hs_alias_kind kind, json_t *entries, json_t *again)
 {
 	json_t *list = json_array(), *entry;
 	size_t i;
@@ -251,7 +256,8 @@ json_t *hs_view_args(const struct hs_view *view, json_t *args)
 
 static bool word_byte(char c)
 {
-	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '~';
+	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+	       c == '_' || c == '~';
 }
 
 const char *hs_view_resolve(const struct hs_view *view, const char *text)
@@ -331,7 +337,8 @@ const char *hs_view_verify(struct hs_pool *pool, const char *text, const struct 
 		const char *id = hs_str_lower_ascii(pool, hs_pool_strndup(pool, found, UUID_CHARS));
 
 		hs_buf_add(out, from, (size_t)(found - from));
-		hs_buf_str(out, known_id(&lower, id) ? hs_pool_strndup(pool, found, UUID_CHARS) : "[unverified id]");
+		hs_buf_str(out, known_id(&lower, id) ? hs_pool_strndup(pool, found, UUID_CHARS)
+						     : "[unverified id]");
 		from = found + UUID_CHARS;
 	}
 	hs_buf_str(out, from);

@@ -5,10 +5,9 @@
 
 enum { SQL_PENDING };
 static const char *const sql[] = {
-	[SQL_PENDING] =
-		"SELECT COUNT(*) FROM (SELECT 1 FROM memory_units WHERE bank_no = ?"
-		" AND consolidated_at IS NULL AND consolidation_failed_at IS NULL"
-		" AND fact_type IN ('world', 'experience') LIMIT ?) p",
+	[SQL_PENDING] = "SELECT COUNT(*) FROM (SELECT 1 FROM memory_units WHERE bank_no = ?"
+			" AND consolidated_at IS NULL AND consolidation_failed_at IS NULL"
+			" AND fact_type IN ('world', 'experience') LIMIT ?) p",
 };
 HS_SQL_LIST(hs_evidence_sql, sql);
 
@@ -22,8 +21,8 @@ static const struct hs_col columns[] = {
 	HS_COL_STRS(struct hs_evidence_row, tags),
 };
 
-enum hs_rc hs_store_evidence(struct hs_db *db, struct hs_pool *pool, int64_t bank_no, const struct hs_strs *ids,
-	struct hs_evidence_row **ret, size_t *ret_n, struct hs_err *err)
+enum hs_rc hs_store_evidence(struct hs_db *db, struct hs_pool *pool, int64_t bank_no,
+	const struct hs_strs *ids, struct hs_evidence_row **ret, size_t *ret_n, struct hs_err *err)
 {
 	struct hs_sql q;
 	struct hs_rows rows;
@@ -34,8 +33,9 @@ enum hs_rc hs_store_evidence(struct hs_db *db, struct hs_pool *pool, int64_t ban
 		return HS_OK;
 	}
 	q = hs_sql_new(pool);
-	hs_sql_add(&q, "SELECT id, context, document_id, metadata, IFNULL(chunk_index, -1), mentioned_at, tags"
-		" FROM memory_units WHERE bank_no = ? AND id IN (");
+	hs_sql_add(&q, "SELECT id, context, document_id, metadata, IFNULL(chunk_index, -1), "
+		       "mentioned_at, tags"
+		       " FROM memory_units WHERE bank_no = ? AND id IN (");
 	hs_sql_bind(&q, hs_b_int(bank_no));
 	hs_sql_list_str(&q, ids);
 	hs_sql_add(&q, ")");
@@ -46,18 +46,20 @@ enum hs_rc hs_store_evidence(struct hs_db *db, struct hs_pool *pool, int64_t ban
 	return HS_OK;
 }
 
-enum hs_rc hs_store_pending(struct hs_db *db, struct hs_pool *pool, int64_t bank_no, int64_t most, int64_t *ret, struct hs_err *err)
+enum hs_rc hs_store_pending(struct hs_db *db, struct hs_pool *pool, int64_t bank_no, int64_t most,
+	int64_t *ret, struct hs_err *err)
 {
 	struct hs_rows rows;
 
-	HS_TRY(hs_db_select(db, pool, sql[SQL_PENDING], HS_BINDS(hs_b_int(bank_no), hs_b_int(most)), &rows, err));
+	HS_TRY(hs_db_select(db, pool, sql[SQL_PENDING], HS_BINDS(hs_b_int(bank_no), hs_b_int(most)),
+		&rows, err));
 
 	*ret = rows.n > 0 ? hs_row(&rows, 0)[0].i : 0;
 	return HS_OK;
 }
 
-enum hs_rc hs_store_model_ids(struct hs_db *db, struct hs_pool *pool, int64_t bank_no, const struct hs_scope *scope, int64_t most,
-	struct hs_strs *ret, struct hs_err *err)
+enum hs_rc hs_store_model_ids(struct hs_db *db, struct hs_pool *pool, int64_t bank_no,
+	const struct hs_scope *scope, int64_t most, struct hs_strs *ret, struct hs_err *err)
 {
 	struct hs_sql q = hs_sql_new(pool);
 	struct hs_rows rows;

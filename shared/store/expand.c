@@ -22,8 +22,9 @@ static const struct hs_col columns[] = {
 	HS_COL_STR(struct hs_expand_row, original_text),
 };
 
-enum hs_rc hs_store_expand(struct hs_db *db, struct hs_pool *pool, int64_t bank_no, const struct hs_strs *ids, bool with_text,
-	struct hs_expand_row **ret, size_t *ret_n, struct hs_err *err)
+enum hs_rc hs_store_expand(struct hs_db *db, struct hs_pool *pool, int64_t bank_no,
+	const struct hs_strs *ids, bool with_text, struct hs_expand_row **ret, size_t *ret_n,
+	struct hs_err *err)
 {
 	struct hs_sql q;
 	struct hs_rows rows;
@@ -34,11 +35,14 @@ enum hs_rc hs_store_expand(struct hs_db *db, struct hs_pool *pool, int64_t bank_
 		return HS_OK;
 	}
 	q = hs_sql_new(pool);
-	hs_sql_add(&q, "SELECT u.id, u.text, u.fact_type, u.context, u.occurred_start, u.occurred_end, u.mentioned_at,"
+	hs_sql_add(&q,
+		"SELECT u.id, u.text, u.fact_type, u.context, u.occurred_start, u.occurred_end, "
+		"u.mentioned_at,"
 		" u.metadata, u.tags, u.document_id, IFNULL(u.chunk_index, -1), c.chunk_text,"
 		" d.document_id IS NOT NULL, d.tags");
 	hs_sql_add(&q, with_text ? ", d.retain_params, d.original_text" : ", NULL, NULL");
-	hs_sql_add(&q, " FROM memory_units u"
+	hs_sql_add(&q,
+		" FROM memory_units u"
 		" LEFT JOIN documents d ON d.bank_no = u.bank_no AND d.document_id = u.document_id"
 		" LEFT JOIN chunks c ON c.bank_no = u.bank_no AND c.document_id = u.document_id"
 		" AND c.chunk_index = u.chunk_index"

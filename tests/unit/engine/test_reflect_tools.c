@@ -52,7 +52,7 @@ static void reflect_case_29_token_arguments(void **state)
 {
 	static const struct {
 		const char *args;
-		int64_t def, want;   /* want -1: a fault */
+		int64_t def, want; /* want -1: a fault */
 	} rows[] = {
 		{"{}", 2048, 2048},
 		{"{\"n\":null}", 2048, 2048},
@@ -84,10 +84,12 @@ static void reflect_case_29_token_arguments(void **state)
 	(void)state;
 	for (size_t i = 0; i < HS_COUNT(rows); i++) {
 		int64_t v = rows[i].def;
-		const char *fault = hs_reflect_tokens_arg(pool, read_json(rows[i].args), "n", 16000, &v);
+		const char *fault =
+			hs_reflect_tokens_arg(pool, read_json(rows[i].args), "n", 16000, &v);
 
 		if ((fault != NULL) != (rows[i].want < 0) || (!fault && v != rows[i].want))
-			fail_msg("row %zu %s: %s %lld", i, rows[i].args, fault ? fault : "-", (long long)v);
+			fail_msg("row %zu %s: %s %lld", i, rows[i].args, fault ? fault : "-",
+				(long long)v);
 	}
 }
 
@@ -106,7 +108,8 @@ static void ids_may_be_one_string(void **state)
 
 static void saw(struct hs_reflection *r, const char *id, bool observation)
 {
-	struct hs_retrieved seen = {.fact = {.id = id, .text = id, .type = observation ? "observation" : "world"}};
+	struct hs_retrieved seen = {
+		.fact = {.id = id, .text = id, .type = observation ? "observation" : "world"}};
 
 	hs_reflect_saw_fact(r, &seen, observation);
 }
@@ -122,12 +125,15 @@ static void reflect_case_28_only_retrieved_ids_are_citations(void **state)
 	saw(&r, "o", true);
 	hs_reflect_saw_model(&r, "m", "M", "text", true, 1);
 	assert_int_equal(r.n_facts, 3);
-	hs_reflect_cite(&r, read_json("{\"memory_ids\":[\"b\",\"x\",\"o\",\"a\",\"b\",3],\"observation_ids\":[\"o\",\"a\"],"
+	hs_reflect_cite(&r, read_json("{\"memory_ids\":[\"b\",\"x\",\"o\",\"a\",\"b\",3],"
+				      "\"observation_ids\":[\"o\",\"a\"],"
 				      "\"mental_model_ids\":[\"m\",\"n\"]}"));
 	assert_string_equal(hs_strs_join(pool, &r.cited.memories, " "), "b a");
 	assert_string_equal(hs_strs_join(pool, &r.cited.observations, " "), "o");
 	assert_string_equal(hs_strs_join(pool, &r.cited.models, " "), "m");
-	hs_reflect_cite(&r, read_json("{\"memory_ids\":null,\"observation_ids\":\"o\",\"mental_model_ids\":{}}"));
+	hs_reflect_cite(&r,
+		read_json(
+			"{\"memory_ids\":null,\"observation_ids\":\"o\",\"mental_model_ids\":{}}"));
 	assert_int_equal(r.cited.memories.n + r.cited.observations.n + r.cited.models.n, 0);
 }
 
@@ -158,14 +164,18 @@ static void reflect_case_11_fresh_means_every_model_says_so(void **state)
 		{"[{\"content\":\"x\"}]", false},
 		{"[{\"content\":\"x\",\"is_stale\":null}]", false},
 		{"[{\"content\":\" \\n\",\"is_stale\":false}]", false},
-		{"[{\"content\":\"x\",\"is_stale\":false},{\"snippet\":\"y\",\"is_stale\":false}]", true},
-		{"[{\"content\":\"x\",\"is_stale\":false},{\"snippet\":\"No content yet.\",\"is_stale\":false}]", false},
+		{"[{\"content\":\"x\",\"is_stale\":false},{\"snippet\":\"y\",\"is_stale\":false}]",
+			true},
+		{"[{\"content\":\"x\",\"is_stale\":false},{\"snippet\":\"No content "
+		 "yet.\",\"is_stale\":false}]",
+			false},
 		{"[{\"is_stale\":false}]", false},
 	};
 
 	(void)state;
 	for (size_t i = 0; i < HS_COUNT(rows); i++) {
-		json_t *result = read_json(hs_pool_printf(pool, "{\"mental_models\":%s}", rows[i].models));
+		json_t *result =
+			read_json(hs_pool_printf(pool, "{\"mental_models\":%s}", rows[i].models));
 
 		assert_int_equal(hs_reflect_models_fresh(result), rows[i].fresh);
 	}
@@ -176,8 +186,10 @@ static void tokens_count_texts_and_arguments(void **state)
 {
 	json_t *none = read_json("[{\"role\":\"assistant\",\"content\":\"\"}]");
 	json_t *text = read_json("[{\"role\":\"user\",\"content\":\"one two three four\"}]");
-	json_t *both = read_json("[{\"role\":\"user\",\"content\":\"one two three four\"},{\"role\":\"assistant\",\"content\":\"\","
-				 "\"tool_calls\":[{\"function\":{\"name\":\"recall\",\"arguments\":\"five six seven\"}}]}]");
+	json_t *both = read_json("[{\"role\":\"user\",\"content\":\"one two three "
+				 "four\"},{\"role\":\"assistant\",\"content\":\"\","
+				 "\"tool_calls\":[{\"function\":{\"name\":\"recall\",\"arguments\":"
+				 "\"five six seven\"}}]}]");
 
 	(void)state;
 	assert_int_equal(hs_reflect_tokens(none), 0);
