@@ -1,6 +1,7 @@
 #include "banks.h"
 
 #include "config/overrides.h"
+#include "engine/trigger.h"
 #include "json/json.h"
 #include "store/bank_write.h"
 
@@ -39,7 +40,9 @@ enum hs_rc config_get(struct hs_ctx *c, const void *query, const void *body)
 enum hs_rc config_patch(struct hs_ctx *c, const void *query, const void *body)
 {
 	const struct config_body *b = body;
-	struct hs_bank_change want = {.updates = b->updates, .make = true};
+	struct hs_bank_change want = {
+		.updates = b->updates, .page_trigger = &hs_trigger_shape, .make = true,
+	};
 	struct hs_bank bank;
 
 	(void)query;

@@ -188,7 +188,8 @@ static enum hs_rc change(struct hs_db *db, void *arg, struct hs_err *err)
 	if (json_object_size(c->want->updates) == 0)
 		return store(db, c, c->bank->config, err);
 	HS_TRY(hs_json_load(c->pool, c->bank->config, &stored, err));
-	HS_TRY(hs_overrides_patch(c->pool, c->server, stored, c->want->updates, &merged, err));
+	HS_TRY(hs_overrides_patch_shaped(c->pool, c->server, c->want->page_trigger, stored, c->want->updates,
+		&merged, err));
 	return store(db, c, hs_json_text(c->pool, merged), err);
 }
 

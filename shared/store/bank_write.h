@@ -12,6 +12,7 @@
 
 #include <jansson.h>
 
+#include "json/check.h"
 #include "store/bank.h"
 
 struct hs_bank_listed {
@@ -27,6 +28,8 @@ HS_MUST enum hs_rc hs_banks_list(struct hs_db *db, struct hs_pool *pool, const c
 struct hs_bank_change {
 	const char *name;               /* NULL = stays */
 	json_t *updates;                /* as of PATCH config; NULL or {} = none */
+	const struct hs_shape *page_trigger; /* what knowledge_page_default_trigger must fit (a shape of
+	                                      * the engine); NULL = any object */
 	bool make;                      /* make a missing bank */
 };
 /* Validate and store in one transaction; *ret is the bank afterwards. A refused change makes no bank.

@@ -1,0 +1,82 @@
+"""The same binary as plain CGI: environment and standard input in, one answer out."""
+import json
+import os
+import subprocess
+
+import pytest
+
+import fcgi
+from stack import ok, program_path, quote
+
+
+def run(stack, method="GET", uri="/", body=b"", env=None, length=True, config=True):
+    variables = {"PATH": os.environ["PATH"], "GATEWAY_INTERFACE": "CGI/1.1", "REQUEST_METHOD": method,
+                 "REQUEST_URI": uri, "SERVER_NAME": "localhost"}
+    if config:
+        variables["HINDSIGHT_CONFIG"] = str(stack.config)
+    if length:
+        variables["CONTENT_LENGTH"] = str(len(body))
+    variables.update(env or {})
+    return subprocess.run([program_path("banks")], input=body, env=variables, capture_output=True, timeout=30)
+
+
+def answer(done):
+    assert done.returncode == 0, done.stderr.decode()
+    return fcgi.answer(done.stdout)
+
+
+def test_cgi_smoke(stack, bank):
+    status, headers, body = answer(run(stack, uri="/health"))
+    assert status == 200 and json.loads(body)["status"] == "healthy"
+    assert headers["Content-Type"] == "application/json" and int(headers["Content-Length"]) == len(body)
+    status, _, body = answer(run(stack, "PUT", bank.path, b'{"name":"by cgi"}'))
+    assert status == 200 and json.loads(body)["name"] == "by cgi"
+    assert ok(bank.get("/profile"))["name"] == "by cgi"
+    status, headers, _ = answer(run(stack, uri=bank.path + "/config?foo=1"))
+    assert status == 200 and headers["X-Ignored-Params"] == "foo" and headers["ETag"]
+    status, _, body = answer(run(stack, uri=bank.path + "/config", env={"HTTP_IF_NONE_MATCH": "*"}))
+    assert status == 304 and body == b""
+
+
+def test_cgi_raw_uri_is_split_before_decoding(stack, bank):
+    name = bank.id + "/a b"
+    status, _, body = answer(run(stack, "PUT", "/v1/default/banks/" + quote(name), b"{}"))
+    assert status == 200 and json.loads(body)["bank_id"] == name
+    status, _, _ = answer(run(stack, uri="/v1/default/banks/%00/config"))
+    assert status == 400
+
+
+def test_cgi_without_request_uri(stack):
+    status, _, _ = answer(run(stack, env={"REQUEST_URI": "", "SCRIPT_NAME": "", "PATH_INFO": "/health/live"}))
+    assert status == 200
+
+
+def test_cgi_bodies(stack, bank):
+    body = b'{"name":"whole"}'
+    cut = run(stack, "PUT", bank.path, body, env={"CONTENT_LENGTH": "100"})
+    assert cut.stdout == b"" and bank.get("/profile").status == 404
+    status, _, got = answer(run(stack, "PUT", bank.path, body, length=False))
+    assert status == 200 and json.loads(got)["name"] == "whole"
+    status, _, got = answer(run(stack, "PUT", bank.path, body + b"more", env={"CONTENT_LENGTH": str(len(body))}))
+    assert status == 200
+    # the body is read to its end though the answer is clear before
+    for uri, status in (("/nowhere", 404), (bank.path, 413)):
+        assert answer(run(stack, "PUT", uri, b"x" * (21 * 1024 * 1024)))[0] == status
+    assert answer(run(stack, "PUT", bank.path, b"x" * (21 * 1024 * 1024), length=False))[0] == 413
+
+
+def test_cgi_key(own_stack):
+    s = own_stack(programs=["banks"], worker=False, llm=False, settings={"tenant_api_key": "k"})
+    uri = "/v1/default/banks"
+    assert answer(run(s, uri=uri))[0] == 401
+    assert answer(run(s, uri=uri, env={"HTTP_AUTHORIZATION": "Bearer k"}))[0] == 200
+    assert answer(run(s, uri=uri, env={"REDIRECT_HTTP_AUTHORIZATION": "Bearer k"}))[0] == 200
+
+
+@pytest.mark.parametrize("env, provider", [
+    ({}, "extractive"), ({"HINDSIGHT_API_LLM_BASE_URL": "http://127.0.0.1:9/v1"}, "openai"),
+    ({"HINDSIGHT_API_LLM_API_KEY": "k"}, "openai"), ({"HINDSIGHT_API_LLM_PROVIDER": "none"}, "none"),
+])
+def test_banks_case_59_provider_in_use(env, provider):
+    done = run(None, uri="/version", env={**env, "HINDSIGHT_CONFIG": "/dev/null"}, config=False)
+    assert json.loads(answer(done)[2])["llm_provider"] == provider
