@@ -68,7 +68,7 @@ enum hs_rc mm_get(struct hs_ctx *c, const void *query, const void *body)
 	(void)body;
 	HS_TRY(hs_mm_get(c->db, c->pool, c->bank_id, id, (enum hs_detail)q->detail, &m, &c->err));
 	if (q->detail == HS_FULL)
-		HS_TRY(hs_models_stale(c->db, c->pool, m.bank_no, m.newest_us, &m, 1, &stale, &c->err));
+		HS_TRY(hs_model_stale(c->db, c->pool, &m, &stale, &c->err));
 	hs_reply_etag(c);
 	o = hs_reply(c);
 	out_model(c, &o, &m, (enum hs_detail)q->detail, NO,

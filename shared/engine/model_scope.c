@@ -1,5 +1,6 @@
 #include "engine/model_scope.h"
 
+#include "base/clock.h"
 #include "json/json.h"
 
 static struct hs_strs stored_tags(struct hs_pool *pool, const char *tags_json)
@@ -54,4 +55,17 @@ enum hs_rc hs_models_stale(struct hs_db *db, struct hs_pool *pool, int64_t bank_
 		if (hs_mm_since(&v[i]) < clock_us)
 			ret[i] = q[asked++].stale;
 	return HS_OK;
+}
+
+enum hs_rc hs_model_stale(struct hs_db *db, struct hs_pool *pool, const struct hs_mm *m, bool *ret,
+	struct hs_err *err)
+{
+	struct hs_scope all = hs_scope_all();
+	int64_t newest_us = HS_TIME_NONE;
+
+	*ret = false;
+	if (hs_mm_since(m) >= m->clock_us)
+		return HS_OK;
+	HS_TRY(hs_mm_newest_memory(db, pool, m->bank_no, &all, &newest_us, err));
+	return hs_models_stale(db, pool, m->bank_no, newest_us, m, 1, ret, err);
 }

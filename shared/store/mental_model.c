@@ -20,12 +20,8 @@ const char *const hs_detail_names[] = {"metadata", "content", "full", NULL};
 	" m.read_until, m.last_refresh_failed_at, m.last_full_refreshed_at, m.created_at"
 #define C_CONTENT C_METADATA ", m.source_query, m.content, m.max_tokens"
 #define C_FULL C_CONTENT ", m.reflect_response"
-#define C_NEWEST                                                                                   \
-	", (SELECT u.updated_at FROM memory_units u WHERE u.bank_no = m.bank_no"                   \
-	" ORDER BY u.updated_at DESC LIMIT 1)"
-#define C_WHOLE                                                                                    \
-	C_FULL ", m.structured_content, m.last_refreshed_source_query,"                            \
-	       " (SELECT c.last_write_at FROM bank_clock c WHERE c.bank_no = m.bank_no)"
+#define C_CLOCK C_FULL ", c.last_write_at"
+#define C_WHOLE C_CLOCK ", m.structured_content, m.last_refreshed_source_query"
 
 #define T struct hs_mm
 #define COLS_FULL                                                                                  \
@@ -36,15 +32,17 @@ const char *const hs_detail_names[] = {"metadata", "content", "full", NULL};
 		HS_COL_TIME(T, created_us), HS_COL_STR(T, source_query), HS_COL_STR(T, content),   \
 		HS_COL_INT(T, max_tokens), HS_COL_STR(T, reflect_response)
 
-static const struct hs_col get_cols[] = {COLS_FULL, HS_COL_TIME(T, newest_us)};
-static const struct hs_col whole_cols[] = {COLS_FULL, HS_COL_STR(T, structured_content),
-	HS_COL_STR(T, last_refreshed_source_query), HS_COL_TIME(T, clock_us)};
+static const struct hs_col columns[] = {COLS_FULL, HS_COL_TIME(T, clock_us), HS_COL_STR(T, structured_content),
+	HS_COL_STR(T, last_refreshed_source_query)};
 static const struct hs_col find_cols[] = {HS_COL_INT(T, bank_no), HS_COL_STR(T, id), HS_COL_STR(T, name),
 	HS_COL_STR(T, content)};
 #undef T
 
-#define OF_BANK " FROM banks b JOIN mental_models m ON m.bank_no = b.bank_no AND m.id = ?" \
-		" WHERE b.bank_id = ?"
+#define CLOCK " LEFT JOIN bank_clock c ON c.bank_no = m.bank_no"
+#define OF_BANK_AND(more)                                                                          \
+	" FROM banks b JOIN mental_models m ON m.bank_no = b.bank_no AND m.id = ?" more            \
+	" WHERE b.bank_id = ?"
+#define OF_BANK OF_BANK_AND("")
 
 enum {
 	SQL_GET_METADATA, SQL_GET_CONTENT, SQL_GET_FULL, SQL_LOAD, SQL_LOCK, SQL_FIND, SQL_COUNT,
@@ -55,9 +53,11 @@ enum {
 static const char *const sql[] = {
 	[SQL_GET_METADATA] = "SELECT " C_METADATA OF_BANK,
 	[SQL_GET_CONTENT] = "SELECT " C_CONTENT OF_BANK,
-	[SQL_GET_FULL] = "SELECT " C_FULL C_NEWEST OF_BANK,
-	[SQL_LOAD] = "SELECT " C_WHOLE " FROM mental_models m WHERE m.bank_no = ? AND m.id = ?",
-	[SQL_LOCK] = "SELECT " C_WHOLE " FROM mental_models m WHERE m.bank_no = ? AND m.id = ? FOR UPDATE",
+	[SQL_GET_FULL] = "SELECT " C_CLOCK OF_BANK_AND(CLOCK),
+	[SQL_LOAD] = "SELECT " C_WHOLE " FROM mental_models m" CLOCK " WHERE m.bank_no = ? AND m.id = ?",
+	/* the clock row is not locked: it comes before models in the order of locks */
+	[SQL_LOCK] = "SELECT " C_FULL ", NULL, m.structured_content, m.last_refreshed_source_query"
+		     " FROM mental_models m WHERE m.bank_no = ? AND m.id = ? FOR UPDATE",
 	[SQL_FIND] = "SELECT m.bank_no, m.id, m.name, m.content" OF_BANK,
 	[SQL_COUNT] = "SELECT COUNT(*) FROM mental_models WHERE bank_no = ?",
 	[SQL_BANK_CLOCK] = "SELECT b.bank_no, c.last_write_at FROM banks b"
@@ -88,13 +88,13 @@ HS_SQL_LIST(hs_mental_model_sql, sql);
 static const struct {
 	int sql;
 	size_t n_cols;
-	const char *columns;  /* for lists */
+	const char *columns;  /* for lists: without the clock */
 } levels[] = {
 	[HS_METADATA] = {SQL_GET_METADATA, 11, C_METADATA},
 	[HS_CONTENT] = {SQL_GET_CONTENT, 14, C_CONTENT},
-	[HS_FULL] = {SQL_GET_FULL, HS_COUNT(get_cols), C_FULL},
+	[HS_FULL] = {SQL_GET_FULL, 16, C_FULL},
 };
-#define LIST_COLS(detail) ((detail) == HS_FULL ? HS_COUNT(get_cols) - 1 : levels[detail].n_cols)
+#define LIST_COLS(detail) ((detail) == HS_FULL ? 15 : levels[detail].n_cols)
 
 /* A row whose absent times are absent, not 1970. */
 static struct hs_mm no_model(void)
@@ -103,7 +103,7 @@ static struct hs_mm no_model(void)
 		.last_refreshed_us = HS_TIME_NONE, .last_memory_seen_us = HS_TIME_NONE,
 		.read_until_us = HS_TIME_NONE, .last_refresh_failed_us = HS_TIME_NONE,
 		.last_full_refreshed_us = HS_TIME_NONE, .created_us = HS_TIME_NONE,
-		.newest_us = HS_TIME_NONE, .clock_us = HS_TIME_NONE,
+		.clock_us = HS_TIME_NONE,
 	};
 }
 
@@ -120,13 +120,13 @@ int64_t hs_mm_since(const struct hs_mm *m)
 /* ---- reads ---- */
 
 /* The one row of a statement, or HS_E_NOT_FOUND. */
-static enum hs_rc one(struct hs_pool *pool, const struct hs_rows *rows, const struct hs_col *cols,
-	size_t n_cols, const char *id, struct hs_mm *ret, struct hs_err *err)
+static enum hs_rc one(struct hs_pool *pool, const struct hs_rows *rows, const struct hs_col *of,
+	size_t n_of, const char *id, struct hs_mm *ret, struct hs_err *err)
 {
 	if (rows->n == 0)
 		return missing(id, err);
 	*ret = no_model();
-	hs_row_read(pool, cols, n_cols, hs_row(rows, 0), ret);
+	hs_row_read(pool, of, n_of, hs_row(rows, 0), ret);
 	return HS_OK;
 }
 
@@ -137,7 +137,7 @@ enum hs_rc hs_mm_get(struct hs_db *db, struct hs_pool *pool, const char *bank_id
 
 	HS_TRY(hs_db_select(db, pool, sql[levels[detail].sql], HS_BINDS(hs_b_str(id), hs_b_str(bank_id)), &rows,
 		err));
-	return one(pool, &rows, get_cols, levels[detail].n_cols, id, ret, err);
+	return one(pool, &rows, columns, levels[detail].n_cols, id, ret, err);
 }
 
 enum hs_rc hs_mm_find(struct hs_db *db, struct hs_pool *pool, const char *bank_id, const char *id,
@@ -155,7 +155,7 @@ static enum hs_rc whole(struct hs_db *db, struct hs_pool *pool, const char *text
 	struct hs_rows rows;
 
 	HS_TRY(hs_db_select(db, pool, text, HS_BINDS(hs_b_int(bank_no), hs_b_str(id)), &rows, err));
-	return one(pool, &rows, whole_cols, HS_COUNT(whole_cols), id, ret, err);
+	return one(pool, &rows, columns, HS_COUNT(columns), id, ret, err);
 }
 
 enum hs_rc hs_mm_load(struct hs_db *db, struct hs_pool *pool, int64_t bank_no, const char *id,
@@ -197,14 +197,14 @@ static struct hs_scope list_scope(const struct hs_mm_list *in)
 	return s;
 }
 
-static struct hs_sql of_list(struct hs_pool *pool, const char *columns, int64_t bank_no,
+static struct hs_sql of_list(struct hs_pool *pool, const char *what, int64_t bank_no,
 	const struct hs_mm_list *in)
 {
 	struct hs_sql q = hs_sql_new(pool);
 	struct hs_scope scope = list_scope(in);
 
 	hs_sql_add(&q, "SELECT ");
-	hs_sql_add(&q, columns);
+	hs_sql_add(&q, what);
 	hs_sql_add(&q, " FROM mental_models m WHERE m.bank_no = ?");
 	hs_sql_bind(&q, hs_b_int(bank_no));
 	hs_scope_sql(&q, &scope, &hs_scope_models);
@@ -236,7 +236,7 @@ enum hs_rc hs_mm_list(struct hs_db *db, struct hs_pool *pool, const struct hs_mm
 	ret->v = HS_NEW_ARRAY(pool, struct hs_mm, rows.n ? rows.n : 1);
 	for (size_t i = 0; i < rows.n; i++) {
 		ret->v[i] = no_model();
-		hs_row_read(pool, get_cols, LIST_COLS(in->detail), hs_row(&rows, i), &ret->v[i]);
+		hs_row_read(pool, columns, LIST_COLS(in->detail), hs_row(&rows, i), &ret->v[i]);
 	}
 	return HS_OK;
 }
@@ -369,7 +369,7 @@ enum hs_rc hs_mm_read(struct hs_db *db, struct hs_pool *pool, int64_t bank_no,
 			if (!hs_str_eq(ids->v[i], hs_row(&rows, k)[1].s))
 				continue;
 			(*ret)[*ret_n] = no_model();
-			hs_row_read(pool, get_cols, levels[HS_CONTENT].n_cols, hs_row(&rows, k),
+			hs_row_read(pool, columns, levels[HS_CONTENT].n_cols, hs_row(&rows, k),
 				&(*ret)[(*ret_n)++]);
 		}
 	return HS_OK;

@@ -31,15 +31,14 @@ struct hs_mm {
 	const char *trigger;           /* JSON object text */
 	int64_t last_refreshed_us, last_memory_seen_us, read_until_us;
 	int64_t last_refresh_failed_us, last_full_refreshed_us, created_us;
-	int64_t newest_us;             /* newest memory of the bank; hs_mm_get with HS_FULL, else none */
 	/* HS_CONTENT; NULL or 0 below it */
 	const char *source_query, *content;
 	int64_t max_tokens;
 	/* HS_FULL */
 	const char *reflect_response;  /* NULL when never refreshed */
+	int64_t clock_us;              /* the bank's commit clock, read in the same statement; not in lists */
 	/* hs_mm_load and hs_mm_lock only */
 	const char *structured_content, *last_refreshed_source_query;
-	int64_t clock_us;              /* the bank's commit clock, read in the same statement */
 };
 /* coalesce(last_memory_seen_at, read_until): newer memories make the model stale. */
 int64_t hs_mm_since(const struct hs_mm *m);

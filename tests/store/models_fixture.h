@@ -225,7 +225,7 @@ static inline bool fixture_stale(struct fixture *f, const char *id)
 	bool single = false, *all;
 
 	OK(f, hs_mm_get(f->db, f->pool, f->bank.bank_id, id, HS_FULL, &m, &f->err));
-	OK(f, hs_models_stale(f->db, f->pool, m.bank_no, m.newest_us, &m, 1, &single, &f->err));
+	OK(f, hs_model_stale(f->db, f->pool, &m, &single, &f->err));
 	page = fixture_list(f, (struct hs_mm_list){0}, &all);
 	for (size_t i = 0; i < page.n; i++)
 		if (strcmp(page.v[i].id, id) == 0 && all[i] != single)

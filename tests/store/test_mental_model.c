@@ -80,7 +80,7 @@ static void levels_show_what_they_should(void **state)
 	assert_null(m.reflect_response);
 	OK(f, hs_mm_get(f->db, f->pool, f->bank.bank_id, id, HS_FULL, &m, &f->err));
 	assert_string_equal(m.reflect_response, "{\"text\":\"t\"}");
-	assert_true(m.newest_us == HS_TIME_NONE);
+	assert_true(m.clock_us == fixture_clock(f));
 	assert_int_equal(hs_mm_get(f->db, f->pool, f->bank.bank_id, "M", HS_FULL, &m, &f->err), HS_E_NOT_FOUND);
 	assert_string_equal(f->err.msg, "Mental model 'M' not found");
 	assert_int_equal(hs_mm_get(f->db, f->pool, "no bank", id, HS_FULL, &m, &f->err), HS_E_NOT_FOUND);

@@ -162,7 +162,7 @@ static void a_fresh_bank_is_asked_nothing(void **state)
 	fixture_stale(f, id);
 	before = hs_db_statements(f->db);
 	OK(f, hs_mm_get(f->db, f->pool, f->bank.bank_id, id, HS_FULL, &m, &f->err));
-	OK(f, hs_models_stale(f->db, f->pool, m.bank_no, m.newest_us, &m, 1, &stale, &f->err));
+	OK(f, hs_model_stale(f->db, f->pool, &m, &stale, &f->err));
 	assert_int_equal(hs_db_statements(f->db) - before, 1);
 }
 
