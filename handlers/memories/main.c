@@ -1,5 +1,6 @@
 /* hindsight-memories: retain, recall, consolidate, and what reads and deletes memories. */
 #include "memories.h"
+#include "read.h"
 
 #include "store/schema.h"
 #include "web/program.h"
@@ -36,7 +37,7 @@ struct hs_run memories_run(struct hs_ctx *c)
 	};
 }
 
-static const struct hs_route *const tables[] = {memories_routes, hs_system_routes, NULL};
+static const struct hs_route *const tables[] = {memories_routes, hs_memory_read_routes, hs_system_routes, NULL};
 
 int main(int argc, char **argv)
 {

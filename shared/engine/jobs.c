@@ -20,6 +20,7 @@ static json_t *retain_metadata(struct hs_pool *pool, const struct hs_retain_out 
 
 	json_object_set_new(meta, "unit_ids_count", json_integer(out->unit_ids_count));
 	json_object_set_new(meta, "extraction_errors_count", json_integer(out->extraction_errors_count));
+	json_object_set_new(meta, "document_ids", hs_json_from_strs(&out->document_ids));
 	if (out->extraction_errors.n == 0)
 		return meta;
 	sample = json_array();
