@@ -90,6 +90,10 @@ struct hs_candidate_query {
 };
 /* Claimable now, oldest first: nobody runs their subject and they are its oldest. */
 HS_MUST enum hs_rc hs_queue_candidates(struct hs_db *db, struct hs_pool *pool, const struct hs_candidate_query *q, struct hs_candidate **ret, size_t *ret_n, struct hs_err *err);
+/* The kinds that wait, parents left out. */
+HS_MUST enum hs_rc hs_queue_types(struct hs_db *db, struct hs_pool *pool, struct hs_strs *ret, struct hs_err *err);
+/* Which of these operations does the worker still hold? The others were cancelled or taken over. */
+HS_MUST enum hs_rc hs_queue_held(struct hs_db *db, struct hs_pool *pool, const char *worker_id, const struct hs_strs *ids, struct hs_strs *ret_held, struct hs_err *err);
 /* The first bank after after_no (by number, wrapping) with something claimable that is no
  * consolidation; 0 = none. */
 HS_MUST enum hs_rc hs_queue_next_bank(struct hs_db *db, struct hs_pool *pool, int64_t after_no, int64_t *ret_no, struct hs_err *err);

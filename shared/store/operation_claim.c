@@ -28,11 +28,12 @@
 
 /* Bank-wide by design: a worker serves every bank. */
 enum {
-	SQL_NEXT_BANK, SQL_CLAIM, SQL_READ, SQL_HOLD, SQL_CHECK, SQL_EXPIRED, SQL_LOCK, SQL_LOCK_CHILD, SQL_COMPLETE,
+	SQL_TYPES, SQL_NEXT_BANK, SQL_CLAIM, SQL_READ, SQL_HOLD, SQL_CHECK, SQL_EXPIRED, SQL_LOCK, SQL_LOCK_CHILD, SQL_COMPLETE,
 	SQL_FAIL, SQL_RETRY, SQL_DEFER, SQL_METADATA, SQL_OPEN_CHILDREN, SQL_CHILDREN, SQL_END_PARENT,
 	SQL_WAITING_CONSOLIDATION, SQL_FORGOTTEN, SQL_STATE_INSERT, SQL_STATE_CLAIM, SQL_COUNT,
 };
 static const char *const sql[] = {
+	[SQL_TYPES] = "SELECT DISTINCT operation_type FROM async_operations WHERE status = 'pending'",
 	[SQL_NEXT_BANK] = ("SELECT o.bank_no FROM async_operations o FORCE INDEX (operations_fair) WHERE o.bank_no > ? "
 		"AND o.operation_type <> 'consolidation' AND " CLAIMABLE("o") " AND " NOT_BLOCKED
 		" ORDER BY o.bank_no LIMIT 1"),
@@ -122,6 +123,42 @@ enum hs_rc hs_queue_candidates(struct hs_db *db, struct hs_pool *pool, const str
 	HS_TRY(hs_sql_select(db, &s, &rows, err));
 	*ret = hs_rows_read(pool, candidate_cols, HS_COUNT(candidate_cols), sizeof(**ret), &rows);
 	*ret_n = rows.n;
+	return HS_OK;
+}
+
+static void add_column(struct hs_pool *pool, const struct hs_rows *rows, struct hs_strs *ret)
+{
+	*ret = (struct hs_strs){0};
+	for (size_t i = 0; i < rows->n; i++)
+		hs_strs_add(pool, ret, hs_row(rows, i)[0].s);
+}
+
+enum hs_rc hs_queue_types(struct hs_db *db, struct hs_pool *pool, struct hs_strs *ret, struct hs_err *err)
+{
+	struct hs_rows rows;
+	struct hs_strs all;
+
+	HS_TRY(hs_db_select(db, pool, sql[SQL_TYPES], HS_NO_BINDS, &rows, err));
+	add_column(pool, &rows, &all);
+	*ret = (struct hs_strs){0};
+	for (size_t i = 0; i < all.n; i++)
+		if (!hs_str_eq(all.v[i], "batch_retain"))
+			hs_strs_add(pool, ret, all.v[i]);
+	return HS_OK;
+}
+
+enum hs_rc hs_queue_held(struct hs_db *db, struct hs_pool *pool, const char *worker_id, const struct hs_strs *ids, struct hs_strs *ret_held, struct hs_err *err)
+{
+	struct hs_sql s = hs_sql_new(pool);
+	struct hs_rows rows;
+
+	hs_sql_add(&s, "SELECT operation_id FROM async_operations WHERE status = 'processing' AND worker_id = ? "
+		"AND operation_id IN (");
+	hs_sql_bind(&s, hs_b_str(worker_id));
+	hs_sql_list_str(&s, ids);
+	hs_sql_add(&s, ")");
+	HS_TRY(hs_sql_select(db, &s, &rows, err));
+	add_column(pool, &rows, ret_held);
 	return HS_OK;
 }
 
