@@ -58,10 +58,12 @@ static enum hs_rc page(struct hs_db *db, struct hs_pool *pool, const char *text,
 {
 	struct hs_sql q = hs_sql_new(pool);
 
+	/* ORDER BY … LIMIT 1 reads one index entry; MAX() in a correlated query reads all of the bank's */
 	hs_sql_add(&q, "SELECT t.bank_no, GREATEST(COALESCE(t.d, t.u), COALESCE(t.u, t.d)) AS last_write FROM "
 		"(SELECT b.bank_no, b.bank_id, b.created_at, "
-		"(SELECT MAX(updated_at) FROM documents WHERE bank_no = b.bank_no) AS d, "
-		"(SELECT MAX(updated_at) FROM memory_units WHERE bank_no = b.bank_no) AS u FROM banks b");
+		"(SELECT updated_at FROM documents WHERE bank_no = b.bank_no ORDER BY updated_at DESC LIMIT 1) AS d, "
+		"(SELECT updated_at FROM memory_units WHERE bank_no = b.bank_no ORDER BY updated_at DESC LIMIT 1) "
+		"AS u FROM banks b");
 	add_filter(&q, text);
 	hs_sql_add(&q, ") t ORDER BY COALESCE(GREATEST(COALESCE(t.d, t.u), COALESCE(t.u, t.d)), t.created_at) "
 		"DESC, t.bank_id ASC LIMIT ? OFFSET ?");
