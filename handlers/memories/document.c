@@ -123,7 +123,7 @@ enum hs_rc document_delete(struct hs_ctx *c, const void *query, const void *body
 	(void)body;
 	if (rc == HS_OK)
 		rc = read_delete(c, &bank, delete_it, (void *)id, &deleted);
-	if (rc == HS_E_BANK_MISSING)
+	if (rc == HS_E_BANK_MISSING || rc == HS_E_NOT_FOUND)
 		return hs_fail(&c->err, HS_E_NOT_FOUND, "Document not found");
 	HS_TRY(rc);
 	o = hs_reply(c);
