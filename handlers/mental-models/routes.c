@@ -1,3 +1,4 @@
+#include "base/limits.h"
 #include "models.h"
 
 #define BASE "/v1/default/banks/{bank_id}/mental-models"
@@ -27,8 +28,8 @@ static const struct hs_field create_fields[] = {
 		.doc = "id of one's own; empty or null: generated"),
 	HS_STR(struct mm_create, name, .flags = HS_REQUIRED | HS_NOT_BLANK, .has_max = true, .max = 256,
 		.doc = "shown to people"),
-	HS_STR(struct mm_create, source_query, .flags = HS_REQUIRED | HS_NOT_BLANK,
-		.doc = "the question that the document answers"),
+	HS_STR(struct mm_create, source_query, .flags = HS_REQUIRED | HS_NOT_BLANK, .has_max = true,
+		.max = HS_TEXT_CHARS, .doc = "the question that the document answers"),
 	HS_STRS(struct mm_create, tags, .flags = HS_TAG_LIST, .doc = "what it reads and where it is shown"),
 	HS_INT(struct mm_create, max_tokens, HS_RANGE(256, 8192), .def = "2048",
 		.doc = "wanted length of the document"),
@@ -39,8 +40,8 @@ static const struct hs_shape create_shape = HS_SHAPE(mm_create, create_fields);
 static const struct hs_field patch_fields[] = {
 	HS_STR(struct mm_patch, name, .flags = HS_NULLABLE | HS_NOT_BLANK, .has_max = true, .max = 256,
 		.doc = "shown to people"),
-	HS_STR(struct mm_patch, source_query, .flags = HS_NULLABLE | HS_NOT_BLANK,
-		.doc = "the question that the document answers"),
+	HS_STR(struct mm_patch, source_query, .flags = HS_NULLABLE | HS_NOT_BLANK, .has_max = true,
+		.max = HS_TEXT_CHARS, .doc = "the question that the document answers"),
 	HS_STRS(struct mm_patch, tags, .flags = HS_NULLABLE | HS_TAG_LIST, .doc = "[] clears"),
 	HS_INT(struct mm_patch, max_tokens, .flags = HS_NULLABLE, HS_RANGE(256, 8192),
 		.doc = "wanted length of the document"),

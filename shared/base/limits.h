@@ -17,6 +17,7 @@
 #define HS_DOCUMENT_ID_BYTES 512
 #define HS_BANK_ID_BYTES 192
 #define HS_MODEL_ID_CHARS 64
+#define HS_TEXT_CHARS 4194303                         /* a MEDIUMTEXT at four bytes a character */
 #define HS_ITEMS_PER_REQUEST 10000
 #define HS_FIELD_ERRORS 100                           /* entries in one 422 list */
 #define HS_FIELD_INPUT_BYTES 1024                     /* longer inputs are cut in a 422 entry */

@@ -59,7 +59,8 @@ json_t *hs_refresh_metadata(const struct hs_refreshing *r);
 
 /* refresh_write.c */
 HS_MUST enum hs_rc hs_refresh_write(struct hs_refreshing *r, struct hs_err *err);
-/* Stamp, history row and reflect_response of a failed attempt; best effort, *cause stays. */
-void hs_refresh_write_failure(struct hs_refreshing *r, const struct hs_err *cause);
+/* Stamp, history row and reflect_response of a failed attempt; what could not be written is told in
+ * *cause, which keeps its code. */
+void hs_refresh_write_failure(struct hs_refreshing *r, struct hs_err *cause);
 
 #endif

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/log.h"
 #include "db/tx.h"
 #include "json/json.h"
 
@@ -115,14 +114,14 @@ static enum hs_rc record_in_tx(struct hs_db *db, void *arg, struct hs_err *err)
 static const char *message(struct hs_pool *pool, const struct hs_err *cause)
 {
 	bool database = cause->rc >= HS_E_DB && cause->rc <= HS_E_DB_TIMEOUT;
+	bool shown = !database && cause->msg[0] && hs_utf8_valid(cause->msg, strlen(cause->msg));
 
 	if (cause->rc == HS_E_REFRESH)
 		return hs_pool_strdup(pool, cause->msg);
-	return hs_pool_printf(pool, "%s: %s", hs_rc_name(cause->rc),
-		database || hs_str_empty(cause->msg) ? hs_rc_text(cause->rc) : cause->msg);
+	return hs_pool_printf(pool, "%s: %s", hs_rc_name(cause->rc), shown ? cause->msg : hs_rc_text(cause->rc));
 }
 
-void hs_refresh_write_failure(struct hs_refreshing *r, const struct hs_err *cause)
+void hs_refresh_write_failure(struct hs_refreshing *r, struct hs_err *cause)
 {
 	json_t *response = hs_refresh_failed_response(r);
 	struct failure f = {
@@ -131,12 +130,13 @@ void hs_refresh_write_failure(struct hs_refreshing *r, const struct hs_err *caus
 		.response = response ? hs_json_text(r->pool, response) : NULL,
 	};
 	struct hs_err err = {0};
+	enum hs_rc rc;
 
-	/* first and alone: it must land even when the record cannot be written */
-	if (hs_mm_stamp_failure(r->run->db, r->m.bank_no, r->m.id, hs_now_us(), &err) != HS_OK ||
-		hs_tx_run(r->run->db, record_in_tx, &f, &err) != HS_OK) {
-		if (err.rc != HS_E_NOT_FOUND)
-			hs_log(HS_LOG_WARN, "refresh_failure_not_recorded", "mental_model_id=%s error=%s",
-				hs_log_quote(r->m.id), hs_log_quote(err.msg));
-	}
+	/* the stamp first and alone: it must land even when the record cannot be written */
+	rc = hs_mm_stamp_failure(r->run->db, r->m.bank_no, r->m.id, hs_now_us(), &err);
+	if (rc == HS_OK)
+		rc = hs_tx_run(r->run->db, record_in_tx, &f, &err);
+	/* a model deleted meanwhile has nothing to record */
+	if (rc != HS_OK && rc != HS_E_NOT_FOUND)
+		(void)hs_fail_context(cause, "the failure could not be recorded (%s)", hs_rc_text(rc));
 }

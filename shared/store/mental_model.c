@@ -1,6 +1,5 @@
 #include "store/mental_model.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "base/buf.h"
@@ -10,6 +9,7 @@
 #include "json/json.h"
 #include "store/bank.h"
 #include "store/clock.h"
+#include "store/vector.h"
 
 const char *const hs_detail_names[] = {"metadata", "content", "full", NULL};
 
@@ -273,18 +273,6 @@ struct ranking {
 	size_t n;
 };
 
-static double cosine(const float *a, const float *b, size_t dim)
-{
-	double dot = 0, aa = 0, bb = 0;
-
-	for (size_t i = 0; i < dim; i++) {
-		dot += (double)a[i] * b[i];
-		aa += (double)a[i] * a[i];
-		bb += (double)b[i] * b[i];
-	}
-	return aa > 0 && bb > 0 ? dot / sqrt(aa * bb) : 0;
-}
-
 static enum hs_rc rank_row(void *arg, const struct hs_val *row, size_t cols, struct hs_err *err)
 {
 	struct ranking *r = arg;
@@ -297,7 +285,7 @@ static enum hs_rc rank_row(void *arg, const struct hs_val *row, size_t cols, str
 	if (row[1].n != r->in->dim * sizeof(float))
 		return HS_OK;
 	memcpy(vec, row[1].s, row[1].n);
-	relevance = cosine(vec, r->in->vec, r->in->dim);
+	relevance = hs_dot(vec, r->in->vec, r->in->dim);
 	for (at = r->n; at > 0 && r->best[at - 1].relevance < relevance; at--)
 		if (at < r->in->max)
 			r->best[at] = r->best[at - 1];

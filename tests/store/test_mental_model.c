@@ -1,6 +1,6 @@
 #include "models_fixture.h"
 
-#include "base/limits.h"
+#include <math.h>
 
 static struct hs_strs strs(struct fixture *f, const char *json_text)
 {
@@ -202,7 +202,7 @@ static int64_t embedder(struct fixture *f, const char *tag)
 
 static void with_vector(struct fixture *f, const char *id, const char *tags, const char *tag, float x, float y)
 {
-	float v[2] = {x, y};
+	float size = sqrtf(x * x + y * y), v[2] = {size > 0 ? x / size : 0, size > 0 ? y / size : 0};
 	struct hs_mm_vector vector = {v, 2, embedder(f, tag)};
 
 	OK(f, fixture_try_model(f, id, tags, NULL, &vector));
