@@ -331,7 +331,7 @@ def test_reflect_case_06_empty_and_deep_groups(bank):
 
 def test_reflect_case_42_a_scoped_reflect_never_sees_untagged_facts(tagged, llm):
     everything(tagged, "Who likes pears?", tag_groups=[{"tags": ["a"]}])
-    sent = json.dumps([c["body"] for c in llm.chats()])
+    sent = json.dumps([c["body"] for c in loop_calls(llm) + llm.calls("reflect")])
     assert "Ann likes pears" in sent and "None likes pears" not in sent and "Ben likes pears" not in sent
 
 
@@ -386,7 +386,7 @@ def test_reflect_case_35_mission_stands_once_in_the_system_message(facts, llm):
 def test_reflect_case_45_disposition_and_temperature(facts, llm):
     reflect(facts)
     plain = texts_in(loop_calls(llm)[0]["body"]["messages"], "system")
-    assert {c["body"]["temperature"] for c in llm.chats()} == {0.9}
+    assert {c["body"]["temperature"] for c in loop_calls(llm) + llm.calls("reflect")} == {0.9}
     ok(facts.patch("/config", {"updates": {"disposition_skepticism": 5}}))
     llm.reset()
     reflect(facts)
@@ -957,33 +957,37 @@ def test_reflect_shown_results_are_short(facts, llm):
 
 # ---- servers of their own ----
 
-def small_stack(settings, **more):
-    return Stack(settings=settings, worker=False, programs=["banks", "memories", "reflect"], **more)
-
-
-@pytest.fixture
-def own(request):
-    made = []
-
-    def make(settings, **more):
-        s = small_stack(settings, **more).start()
-        made.append(s)
-        bank = s.bank()
-        quiet(bank)
-        return s, bank
-
-    yield make
-    reports = [line for s in made for line in s.stop()]
+@pytest.fixture(scope="module")
+def small():
+    """A server without a worker, whose reflect program starts again with other settings."""
+    s = Stack(worker=False, programs=["banks", "memories", "reflect"]).start()
+    yield s, dict(s.settings)
+    reports = s.stop()
     assert not reports, "\n".join(reports)
 
 
-def restart(s, **settings):
-    """The reflect program again, with other settings."""
+def restart(s, env=None, **settings):
     s.processes["reflect"].stop()
     s.socket_of("reflect").unlink(missing_ok=True)
     s.settings.update(settings)
     s.write_config()
-    s.start_program("reflect")
+    s.start_program("reflect", env)
+
+
+@pytest.fixture
+def own(small):
+    """own(settings): the server with these settings of reflect, and a bank of its own."""
+    s, plain = small
+
+    def make(settings, env=None):
+        s.settings = dict(plain)
+        restart(s, env, **settings)
+        s.llm.reset()
+        bank = s.bank()
+        quiet(bank)
+        return s, bank
+
+    return make
 
 
 def test_reflect_case_22_limit_of_one_token(own):
@@ -1086,8 +1090,10 @@ def test_reflect_client_gone_stops_the_loop(own):
     assert len(loop_calls(s.llm)) == 1
 
 
-def test_reflect_case_20_database_gone(own):
-    s, bank = own({})
+def test_reflect_case_20_database_gone(own_stack):
+    s = own_stack(worker=False, programs=["banks", "memories", "reflect"])
+    bank = s.bank()
+    quiet(bank)
     bank.retain("Alice likes green apples.")
     s.llm.script(loop({"delay": 2, **call("recall", query="apples", reason="r")}, n=1))
     result = {}
