@@ -326,13 +326,16 @@ class Stack:
     def start_mariadb(self, new=False):
         data = self.dir / "data"
         user = ["--user=root"] if os.geteuid() == 0 else []
+        # a starting server removes the temporary tables of others that share its folder for them
+        own = [f"--datadir={data}", f"--tmpdir={self.dir / 'tmp'}"]
+        (self.dir / "tmp").mkdir(exist_ok=True)
         if new:
             with open(self.logs / "install.log", "wb") as out:
-                subprocess.run(["mariadb-install-db", *user, f"--datadir={data}",
+                subprocess.run(["mariadb-install-db", *user, *own,
                                 "--auth-root-authentication-method=normal", "--skip-test-db",
                                 "--innodb-log-file-size=32M"],
                                stdout=out, stderr=out, check=True)
-        self.spawn("mariadbd", ["mariadbd", "--no-defaults", *user, f"--datadir={data}",
+        self.spawn("mariadbd", ["mariadbd", "--no-defaults", *user, *own,
                                 f"--socket={self.run}/db.sock", f"--pid-file={self.run}/db.pid",
                                 "--lc-messages-dir=/usr/share/mysql", *MARIADB_OPTIONS])
         wait_for("MariaDB", self.database_up)
