@@ -17,6 +17,7 @@ struct hs_recall_in {
 	const struct hs_bank *bank;
 	const struct hs_config *cfg;      /* the bank's */
 	const char *query;
+	struct hs_vec query_vec;          /* the query embedded by the caller; v NULL = here */
 	struct hs_scope scope;            /* tags, groups, fact types, window */
 	const char *budget;               /* low, mid, high; NULL = mid */
 	int64_t max_tokens;

@@ -171,6 +171,10 @@ static enum hs_rc embed_query(struct recall *r, struct hs_vec *ret, struct hs_er
 	struct hs_err why = {0};
 	enum hs_rc rc;
 
+	if (r->in->query_vec.v) {
+		*ret = r->in->query_vec;
+		return HS_OK;
+	}
 	hs_strs_add(r->run->pool, &texts, r->in->query);
 	rc = hs_embed(r->run->embedder, r->run->pool, &texts, true, r->run->deadline_us, ret, &why);
 	if (rc == HS_OK || rc == HS_E_CANCELLED || rc == HS_E_TIMEOUT) {
