@@ -187,7 +187,7 @@ static const char *escape_controls(struct hs_pool *pool, const char *text)
 json_t *hs_json_lenient(struct hs_pool *pool, const char *text, bool repair)
 {
 	char *s = hs_str_trim(pool, text);
-	const char *inner;
+	const char *inner, *escaped;
 	json_t *v;
 
 	if (hs_str_starts(s, "```")) {
@@ -195,8 +195,10 @@ json_t *hs_json_lenient(struct hs_pool *pool, const char *text, bool repair)
 		s = hs_str_trim(pool, inner ? inner : line_end(s));
 	}
 	v = parse(pool, s, strlen(s));
-	if (!v)
-		v = parse(pool, escape_controls(pool, s), strlen(escape_controls(pool, s)));
+	if (!v) {
+		escaped = escape_controls(pool, s);
+		v = parse(pool, escaped, strlen(escaped));
+	}
 	if (!v && repair)
 		v = hs_json_repair(pool, s);
 	return v;

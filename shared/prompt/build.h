@@ -28,7 +28,7 @@ void hs_block_setting(struct hs_pool *pool, struct hs_message *m, const struct h
 void hs_block_chosen(struct hs_pool *pool, struct hs_message *m, const struct hs_config *cfg,
 	enum hs_setting_id id, const char *text);
 
-/* The setting as text, NULL when it is unset: booleans true/false, objects and lists as JSON. */
+/* The setting as text, NULL when it is unset or blank: booleans true/false, objects and lists as JSON. */
 const char *hs_setting_text(struct hs_pool *pool, const struct hs_config *cfg, enum hs_setting_id id);
 /* The set output language, NULL when there is none. */
 const char *hs_output_language(const struct hs_config *cfg);

@@ -104,7 +104,7 @@ const char *hs_setting_text(struct hs_pool *pool, const struct hs_config *cfg, e
 	if (hs_cfg_null(cfg, id))
 		return NULL;
 	if (hs_settings[id].type == HS_ST_STR)
-		return hs_cfg_str(cfg, id);
+		return hs_str_blank(hs_cfg_str(cfg, id)) ? NULL : hs_cfg_str(cfg, id);
 	if (hs_settings[id].type == HS_ST_BOOL)
 		return hs_cfg_bool(cfg, id) ? "true" : "false";
 	v = hs_cfg_value(cfg, id);

@@ -75,7 +75,13 @@ static void output_language(struct hs_pool *pool, struct hs_message *m, const st
 
 	if (language)
 		hs_block_setting(pool, m, in->cfg, HS_S_llm_output_language,
-			hs_prompt_cat(pool, HS_GAP, hs_output_language_text(pool, language), NULL));
+			hs_output_language_text(pool, language));
+}
+
+/* What stands between a user message's text and the output language behind it. */
+static const char *end_gap(const struct hs_reflect_prompt_in *in)
+{
+	return hs_output_language(in->cfg) ? HS_GAP : "";
 }
 
 /* Numbered lines, one for each that applies. */
@@ -174,7 +180,7 @@ void hs_prompt_reflect(struct hs_pool *pool, const struct hs_reflect_prompt_in *
 {
 	*ret = (struct hs_prompt){.system = {.role = "system"}, .user = {.role = "user"}};
 	system_message(pool, &ret->system, in);
-	hs_block_builtin(pool, &ret->user, in->question);
+	hs_block_builtin(pool, &ret->user, hs_prompt_cat(pool, in->question, end_gap(in), NULL));
 	output_language(pool, &ret->user, in);
 }
 
@@ -200,7 +206,7 @@ const char *hs_prompt_closing(struct hs_pool *pool, const struct hs_reflect_prom
 static void synthesis_system(struct hs_pool *pool, struct hs_message *m, const struct hs_reflect_prompt_in *in)
 {
 	directives(pool, m, in);
-	hs_block_builtin(pool, m, hs_prompt_cat(pool, hs_tpl_reflect_only_retrieved, HS_GAP, NULL));
+	hs_block_builtin(pool, m, hs_prompt_cat(pool, hs_tpl_synthesis_only_retrieved, HS_GAP, NULL));
 	role(pool, m, in, hs_tpl_synthesis_role_default);
 	hs_block_builtin(pool, m, hs_prompt_cat(pool, hs_tpl_synthesis_rules, HS_GAP, NULL));
 	default_language(pool, m, in);
@@ -233,7 +239,7 @@ static void synthesis_user(struct hs_pool *pool, struct hs_message *m, const str
 		hs_buf_str(b, HS_GAP);
 	}
 	hs_block_builtin(pool, m, hs_prompt_cat(pool, b->data, "## QUESTION\n", in->question, HS_GAP, instructions,
-		*hint ? " " : "", hint, NULL));
+		*hint ? " " : "", hint, end_gap(in), NULL));
 	output_language(pool, m, in);
 }
 
@@ -252,7 +258,7 @@ void hs_prompt_claims(struct hs_pool *pool, const struct hs_reflect_prompt_in *i
 	hs_block_builtin(pool, &ret->system, hs_prompt_cat(pool, hs_tpl_claims_task, HS_GAP, NULL));
 	default_language(pool, &ret->system, in);
 	hs_block_builtin(pool, &ret->user, hs_prompt_cat(pool, "## DATA\n```json\n", part, "\n```\n\n## QUESTION\n",
-		in->question, NULL));
+		in->question, end_gap(in), NULL));
 	output_language(pool, &ret->user, in);
 }
 
@@ -268,14 +274,11 @@ void hs_prompt_reduce(struct hs_pool *pool, const struct hs_reflect_prompt_in *i
 void hs_prompt_rewrite(struct hs_pool *pool, const struct hs_reflect_prompt_in *in, const char *answer,
 	struct hs_prompt *ret)
 {
-	const char *language = hs_output_language(in->cfg);
-
 	*ret = (struct hs_prompt){.system = {.role = "system"}, .user = {.role = "user"}};
 	directives(pool, &ret->system, in);
 	hs_block_builtin(pool, &ret->system, in->document ? hs_tpl_rewrite_document : hs_tpl_rewrite_task);
 	hs_block_builtin(pool, &ret->user, hs_prompt_cat(pool,
 		hs_pool_printf(pool, "Shorten this to at most about %lld tokens; come to a clean end.", (long long)in->max_tokens),
-		in->document ? " Give the json object only." : "", HS_GAP, answer, NULL));
-	if (language)
-		output_language(pool, &ret->user, in);
+		in->document ? " Give the json object only." : "", HS_GAP, answer, end_gap(in), NULL));
+	output_language(pool, &ret->user, in);
 }

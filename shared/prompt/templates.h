@@ -92,6 +92,7 @@ extern const char hs_tpl_closing_answer[];
 extern const char hs_tpl_closing_document[];
 extern const char hs_tpl_closing_found[];
 extern const char hs_tpl_synthesis_role_default[];
+extern const char hs_tpl_synthesis_only_retrieved[];
 extern const char hs_tpl_synthesis_rules[];
 extern const char hs_tpl_synthesis_no_data[];
 extern const char hs_tpl_synthesis_instructions[];
