@@ -133,6 +133,9 @@ static enum hs_rc fail_stmt(struct hs_conn *conn, MYSQL_STMT *h, const char *sql
 	size_t n = strcspn(sql, "\n");
 
 	snprintf(what, sizeof(what), "%.*s", n > 70 ? 70 : (int)n, sql);
+	/* an error that ends a result row by row stands at the connection only */
+	if (mysql_stmt_errno(h) == 0)
+		return fail_conn(conn, what, err);
 	return fail_no(conn, (int)mysql_stmt_errno(h), mysql_stmt_error(h), what, err);
 }
 
