@@ -463,10 +463,10 @@ static enum hs_rc tool_calls(struct hs_reflection *r, struct loop *l,
 	const struct hs_llm_reply *reply, enum next *ret_next, struct hs_err *err)
 {
 	struct hs_llm_tool_call *calls, *done, *ready;
-	size_t n = 0;
+	size_t given = reply->n_calls < HS_TOOL_CALLS ? reply->n_calls : HS_TOOL_CALLS, n = 0;
 
-	calls = HS_NEW_ARRAY(r->pool, struct hs_llm_tool_call, reply->n_calls);
-	for (size_t i = 0; i < reply->n_calls; i++) {
+	calls = HS_NEW_ARRAY(r->pool, struct hs_llm_tool_call, given);
+	for (size_t i = 0; i < given; i++) {
 		calls[i] = reply->calls[i];
 		calls[i].name = hs_reflect_tool_name(r->pool, calls[i].name);
 	}
@@ -474,13 +474,13 @@ static enum hs_rc tool_calls(struct hs_reflection *r, struct loop *l,
 	if (pending(r, l))
 		l->step++;
 	*ret_next = GO_ON;
-	done = call_named(calls, reply->n_calls, HS_RT_DONE);
+	done = call_named(calls, given, HS_RT_DONE);
 	if (done) {
 		*ret_next = finish_called(r, l, reply, done, true);
 		return HS_OK;
 	}
-	ready = call_named(calls, reply->n_calls, HS_RT_ANSWER_READY);
-	for (size_t i = 0; i < reply->n_calls; i++)
+	ready = call_named(calls, given, HS_RT_ANSWER_READY);
+	for (size_t i = 0; i < given; i++)
 		if (strcmp(calls[i].name, hs_reflect_tool_names[HS_RT_ANSWER_READY]) != 0)
 			calls[n++] = calls[i];
 	if (n > 0)

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "base/clock.h"
+#include "base/limits.h"
 #include "json/json.h"
 #include "store/document.h"
 #include "store/evidence.h"
@@ -84,7 +84,7 @@ static struct hs_strs known(struct hs_reflection *r, const json_t *args, const c
 {
 	struct hs_strs given = hs_json_strs(r->pool, hs_json_arr(args, key)), kept = {0};
 
-	for (size_t i = 0; i < given.n; i++)
+	for (size_t i = 0; i < given.n && i < HS_CITATIONS; i++)
 		if (saw(r, given.v[i]) && !hs_strs_has(&kept, given.v[i]))
 			hs_strs_add(r->pool, &kept, given.v[i]);
 	return kept;

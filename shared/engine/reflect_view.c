@@ -1,5 +1,6 @@
 #include "engine/reflect_view.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
@@ -298,14 +299,18 @@ static bool uuid_at(const char *s)
 		if (dash ? s[i] != '-' : !hex_byte(s[i]))
 			return false;
 	}
-	return !word_byte(s[UUID_CHARS]) && s[UUID_CHARS] != '-';
+	return true;
 }
 
+/* A UUID that stands by itself. */
 static const char *next_uuid(const char *text, const char *s)
 {
-	for (; *s; s++)
-		if ((s == text || (!word_byte(s[-1]) && s[-1] != '-')) && uuid_at(s))
+	for (; *s; s++) {
+		if (s > text && (word_byte(s[-1]) || s[-1] == '-'))
+			continue;
+		if (uuid_at(s) && !word_byte(s[UUID_CHARS]) && s[UUID_CHARS] != '-')
 			return s;
+	}
 	return NULL;
 }
 
@@ -314,31 +319,48 @@ bool hs_view_has_uuid(const char *text)
 	return next_uuid(text, text) != NULL;
 }
 
-static bool known_id(const struct hs_strs *sources, const char *id)
+static const char *lower_uuid(struct hs_pool *pool, const char *s)
 {
+	return hs_str_lower_ascii(pool, hs_pool_strndup(pool, s, UUID_CHARS));
+}
+
+/* All UUIDs of the sources, inside other words too (chunk ids), sorted. */
+static struct hs_strs known_uuids(struct hs_pool *pool, const struct hs_strs *sources)
+{
+	struct hs_strs all = {0};
+
 	for (size_t i = 0; i < sources->n; i++)
-		if (strstr(sources->v[i], id))
-			return true;
-	return false;
+		for (const char *s = sources->v[i]; *s; s++)
+			if (uuid_at(s)) {
+				hs_strs_add(pool, &all, lower_uuid(pool, s));
+				s += UUID_CHARS - 1;
+			}
+	return hs_strs_sorted_set(pool, &all);
+}
+
+static int compare(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
 const char *hs_view_verify(struct hs_pool *pool, const char *text, const struct hs_strs *sources)
 {
 	const char *found = next_uuid(text, text), *from = text;
-	struct hs_strs lower = {0};
+	struct hs_strs known;
 	struct hs_buf *out;
 
 	if (!found)
 		return text;
-	for (size_t i = 0; i < sources->n; i++)
-		hs_strs_add(pool, &lower, hs_str_lower_ascii(pool, sources->v[i]));
+	known = known_uuids(pool, sources);
 	out = hs_buf_new(pool, HS_PROMPT_MAX);
 	for (; found; found = next_uuid(text, found + UUID_CHARS)) {
-		const char *id = hs_str_lower_ascii(pool, hs_pool_strndup(pool, found, UUID_CHARS));
+		const char *id = lower_uuid(pool, found);
 
 		hs_buf_add(out, from, (size_t)(found - from));
-		hs_buf_str(out, known_id(&lower, id) ? hs_pool_strndup(pool, found, UUID_CHARS)
-						     : "[unverified id]");
+		if (known.n > 0 && bsearch(&id, known.v, known.n, sizeof(id), compare))
+			hs_buf_add(out, found, UUID_CHARS);
+		else
+			hs_buf_str(out, "[unverified id]");
 		from = found + UUID_CHARS;
 	}
 	hs_buf_str(out, from);

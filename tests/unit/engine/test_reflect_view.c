@@ -172,7 +172,7 @@ static void the_same_id_keeps_its_alias(void **state)
 static void reflect_case_43_invented_ids_are_marked(void **state)
 {
 	const char *known[] = {
-		"what about " A "?", "{\"id\":\"33333333-3333-4333-8333-aaaaaaaaaaaa\"}"};
+		"what about " A "?", "{\"id\":\"bank_33333333-3333-4333-8333-aaaaaaaaaaaa_0\"}"};
 	struct hs_strs sources = {2, known};
 
 	(void)state;
