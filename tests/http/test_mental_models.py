@@ -439,7 +439,7 @@ def test_a_refresh_writes_document_evidence_and_times(stack, bank, llm):
         for e in entries:
             assert set(e) == {"id", "text", "type", "context"} and e["type"] == kind
     assert any(response["based_on"][k] for k in ("world", "observation"))
-    newest = stack.sql("SELECT MAX(updated_at) t FROM memory_units JOIN banks USING (bank_no) WHERE bank_id = %s",
+    newest = stack.sql("SELECT MAX(u.updated_at) t FROM memory_units u JOIN banks USING (bank_no) WHERE bank_id = %s",
                        bank.id)[0]["t"]
     assert datetime.fromisoformat(model["last_memory_seen_at"]).replace(tzinfo=None) == newest
     assert model["last_full_refreshed_at"] == model["last_refreshed_at"]
@@ -457,7 +457,7 @@ def test_models_case_18_the_watermark_stands_still(stack, bank):
     two = read(bank, made["mental_model_id"])
     assert two["last_refreshed_at"] > one["last_refreshed_at"]
     assert two["last_memory_seen_at"] == one["last_memory_seen_at"]
-    newest = stack.sql("SELECT MAX(updated_at) t FROM memory_units JOIN banks USING (bank_no) WHERE bank_id = %s",
+    newest = stack.sql("SELECT MAX(u.updated_at) t FROM memory_units u JOIN banks USING (bank_no) WHERE bank_id = %s",
                        bank.id)[0]["t"]
     assert datetime.fromisoformat(two["last_memory_seen_at"]).replace(tzinfo=None) == newest
 
