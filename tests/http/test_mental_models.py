@@ -21,6 +21,7 @@ TRACE_KEYS = {"recorded_at", "effective_mode", "mode_fallback_reason", "outcome"
               "delta_operations", "retraction", "usage", "duration_ms", "warnings"}
 BASED_ON = {"world", "experience", "observation", "opinion", "mental-models", "directives"}
 PRESERVED = "content_preserved_no_new_facts"
+QUERY = "Who leads the design team?"
 
 
 @pytest.fixture(scope="module")
@@ -51,12 +52,19 @@ def idle():
     assert not reports, "\n".join(reports)
 
 
-def create(bank, name="Model", source_query="What is known?", **body):
+def create(bank, name="Model", source_query=QUERY, **body):
     return ok(bank.post("/mental-models", {"name": name, "source_query": source_query, **body}))
 
 
 def read(bank, model_id, **query):
     return ok(bank.get(f"/mental-models/{model_id}", **query))
+
+
+def made_model(bank, **body):
+    """A model after its first refresh."""
+    made = create(bank, **body)
+    bank.wait(made["operation_id"])
+    return read(bank, made["mental_model_id"])
 
 
 def refresh(bank, model_id, body=None):
@@ -316,13 +324,13 @@ def test_fault_22_blank_texts_are_refused(bank, llm):
                 {"name": "x" * 257, "source_query": "Q"}, {"name": 5, "source_query": "Q"}):
         assert bank.post("/mental-models", bad).status == 422
     assert bank.get("/mental-models").status == 404
-    made = create(bank, name="x" * 256)
+    made = create(bank, name="x" * 256, source_query="Where do quokkas live?")
     path = "/mental-models/" + made["mental_model_id"]
     for bad in ({"name": "  "}, {"source_query": " "}, {"name": "x" * 257}, {"tags": [""]}, {"tags": [1]}):
         assert bank.patch(path, bad).status == 422
     assert read(bank, made["mental_model_id"])["name"] == "x" * 256
     bank.idle()
-    assert llm.chats() == []
+    assert not [c for c in llm.calls() if "quokkas" in c["raw"]]
 
 
 def test_fault_59_four_byte_characters(stack, bank):
@@ -388,7 +396,7 @@ def test_delete_takes_the_history_along(bank):
 # ---- refresh
 
 def test_models_case_38_an_empty_bank_costs_nothing(bank, llm):
-    made = create(bank)
+    made = create(bank, source_query="Where do quokkas live?")
     op = bank.wait(made["operation_id"])
     assert op["status"] == "completed", op
     assert op["result_metadata"]["outcome"] == PRESERVED
@@ -404,7 +412,7 @@ def test_models_case_38_an_empty_bank_costs_nothing(bank, llm):
     assert model["last_memory_seen_at"] is None
     assert model["last_full_refreshed_at"] == model["last_refreshed_at"] > model["created_at"]
     assert history(bank, made["mental_model_id"]) == []
-    assert llm.calls() == []
+    assert not [c for c in llm.calls() if "quokkas" in c["raw"]]
 
 
 def test_fault_03_a_model_on_an_empty_bank_is_cheap(bank, llm):
@@ -420,7 +428,7 @@ def test_fault_03_a_model_on_an_empty_bank_is_cheap(bank, llm):
 
 def test_a_refresh_writes_document_evidence_and_times(stack, bank, llm):
     filled(bank)
-    made = create(bank, name="Team", source_query="Who leads the design team?")
+    made = create(bank, name="Team")
     op = bank.wait(made["operation_id"])
     assert op["status"] == "completed", op
     meta = op["result_metadata"]
@@ -476,7 +484,7 @@ def test_models_case_19_a_write_during_the_run_is_newer(bank, llm):
 
 def test_models_case_20_the_memory_decides_not_the_clock(bank):
     filled(bank)
-    model = bank.model()
+    model = made_model(bank)
     assert model["is_stale"] is False
     bank.retain("Bob paints.")
     model = read(bank, model["id"])
@@ -486,22 +494,22 @@ def test_models_case_20_the_memory_decides_not_the_clock(bank):
 
 def test_tags_narrow_what_a_refresh_reads(bank):
     bank.retain("Carol leads the design team.", tags=["a"])
-    bank.retain("Bob paints walls.")
+    bank.retain("Bob paints walls for the design team.")
     bank.idle()
-    model = bank.model(tags=["a"], name="Tagged")
+    model = made_model(bank, tags=["a"], name="Tagged")
     assert "Carol" in model["content"] and "Bob" not in model["content"]
-    model = bank.model(tags=["a"], trigger={"tags_match": "any"}, name="Wide")
+    model = made_model(bank, tags=["a"], trigger={"tags_match": "any"}, name="Wide")
     assert "Carol" in model["content"] and "Bob" in model["content"]
-    model = bank.model(tags=["z"], name="None")
+    model = made_model(bank, tags=["z"], name="None")
     assert model["content"] == ""
 
 
 def test_siblings_alone_start_a_run_only_for_an_unwritten_body(bank, llm):
     filled(bank)
-    bank.model(id="written")
+    made_model(bank, id="written")
     # memories of the one are outside the scope of the other
     body = {"id": "sibling", "trigger": {"fact_types": ["experience"]}}
-    model = bank.model(**body)
+    model = made_model(bank, **body)
     assert "Carol" in model["content"]
     assert model["reflect_response"]["based_on"]["mental-models"][0]["id"] == "written"
     llm.reset()
@@ -509,14 +517,14 @@ def test_siblings_alone_start_a_run_only_for_an_unwritten_body(bank, llm):
     assert op["result_metadata"]["outcome"] == PRESERVED and llm.chats() == []
     assert read(bank, "sibling")["content"] == model["content"]
     for trigger in ({"exclude_mental_models": True}, {"exclude_mental_model_ids": ["written", "sibling"]}):
-        model = bank.model(trigger={"fact_types": ["experience"], **trigger})
+        model = made_model(bank, trigger={"fact_types": ["experience"], **trigger})
         assert model["content"] == "" and llm.chats() == []
 
 
 def test_fault_14_a_model_never_reads_itself(bank, llm):
     filled(bank)
-    bank.model(id="other", name="Other model")
-    bank.model(id="self", name="Self model")
+    made_model(bank, id="other", name="Other model")
+    made_model(bank, id="self", name="Self model")
     llm.reset()
     refresh(bank, "self")
     seen = "".join(c["raw"] for c in llm.calls("reflect_tool_call"))
@@ -531,7 +539,7 @@ def test_fault_14_a_model_never_reads_itself(bank, llm):
         "heading": "", "level": 2, "blocks": [" "]}]}}])
 def test_fault_02_no_answer_never_replaces_a_document(hasty, hasty_bank, answer):
     bank, llm = filled(hasty_bank), hasty.llm
-    model = bank.model()
+    model = made_model(bank)
     assert "Carol" in model["content"]
     llm.script(done(**answer))
     op = refresh(bank, model["id"])
@@ -549,7 +557,7 @@ def test_fault_02_no_answer_never_replaces_a_document(hasty, hasty_bank, answer)
 
 def test_fault_02_no_done_and_no_text(hasty, hasty_bank):
     bank = filled(hasty_bank)
-    model = bank.model()
+    model = made_model(bank)
     hasty.llm.script({"when": {"tool_forced": "done"}, "reply": {"text": ""}},
                      {"scope": "reflect", "when": {"tools": False}, "reply": {"text": ""}})
     op = refresh(bank, model["id"])
@@ -564,7 +572,7 @@ def test_models_case_37_a_lost_retrieval_is_a_failure(own_stack):
     bank = s.bank()
     bank.retain("Carol leads the design team.")
     bank.idle()
-    model = bank.model()
+    model = made_model(bank)
     assert "Carol" in model["content"]
     s.llm.script({"scope": "embeddings", "reply": {"status": 400}},
                  done(answer_found=False, document={"sections": [{"heading": "", "level": 2,
@@ -576,6 +584,25 @@ def test_models_case_37_a_lost_retrieval_is_a_failure(own_stack):
     after = read(bank, model["id"])
     assert after["content"] == model["content"]
     assert after["last_memory_seen_at"] == model["last_memory_seen_at"]
+
+
+def test_models_case_37_nothing_on_the_topic(bank, llm):
+    filled(bank)
+    made = create(bank, source_query="Where do quokkas live?")
+    op = bank.wait(made["operation_id"])
+    assert op["result_metadata"]["outcome"] == "content_written"
+    model = read(bank, made["mental_model_id"])
+    assert "Nothing is recorded about this." in model["content"]
+    ok(bank.patch(f"/mental-models/{model['id']}", {"source_query": QUERY}))
+    refresh(bank, model["id"])
+    written = read(bank, model["id"])
+    assert "Carol" in written["content"]
+    ok(bank.patch(f"/mental-models/{model['id']}", {"source_query": "Where do quokkas live?"}))
+    assert refresh(bank, model["id"])["result_metadata"]["outcome"] == PRESERVED
+    after = read(bank, model["id"])
+    assert after["content"] == written["content"]
+    assert after["reflect_response"]["based_on"] == written["reflect_response"]["based_on"]
+    assert after["last_refreshed_at"] > written["last_refreshed_at"]
 
 
 def test_models_case_37_no_answer_found_keeps_a_written_body(bank, llm):
@@ -643,7 +670,7 @@ def test_models_case_47_history(own_stack):
 def test_history_can_be_off(own_stack):
     s = own_stack(settings={"enable_mental_model_history": False, "worker_max_retries": 0})
     bank = filled(s.bank())
-    model = bank.model()
+    model = made_model(bank)
     s.llm.script(refused())
     assert refresh(bank, model["id"])["status"] == "failed"
     ok(bank.post(f"/mental-models/{model['id']}/clear"))
@@ -653,7 +680,7 @@ def test_history_can_be_off(own_stack):
 
 def test_models_case_58_failure_entries(hasty, hasty_bank):
     bank, llm = filled(hasty_bank), hasty.llm
-    model = bank.model()
+    model = made_model(bank)
     llm.script(refused())
     op = refresh(bank, model["id"])
     assert op["status"] == "failed" and op["retry_count"] == 0
@@ -679,7 +706,7 @@ def test_models_case_58_failure_entries(hasty, hasty_bank):
 
 def test_models_case_48_traces(hasty, hasty_bank):
     bank, llm = filled(hasty_bank), hasty.llm
-    model = bank.model()
+    model = made_model(bank)
     assert "trace" not in model["reflect_response"]
     ok(bank.patch(f"/mental-models/{model['id']}", {"trigger": {"keep_trace": True}}))
     llm.script(document("Second."))
@@ -718,7 +745,7 @@ def test_models_case_48_traces(hasty, hasty_bank):
 
 def test_models_case_08_clear(hasty, hasty_bank):
     bank, llm = filled(hasty_bank), hasty.llm
-    model = bank.model(trigger={"mode": "delta", "keep_trace": True})
+    model = made_model(bank, trigger={"mode": "delta", "keep_trace": True})
     llm.script(refused())
     refresh(bank, model["id"])
     failed = read(bank, model["id"])
@@ -743,7 +770,7 @@ def test_models_case_08_clear(hasty, hasty_bank):
 
 def test_models_case_34_a_changed_query_is_named(bank):
     filled(bank)
-    model = bank.model(trigger={"mode": "delta", "keep_trace": True})
+    model = made_model(bank, trigger={"mode": "delta", "keep_trace": True})
     ok(bank.patch(f"/mental-models/{model['id']}", {"source_query": "Another question?"}))
     refresh(bank, model["id"])
     trace = read(bank, model["id"])["reflect_response"]["trace"]
@@ -754,7 +781,7 @@ def test_models_case_34_a_changed_query_is_named(bank):
 
 def test_response_schema_waits_for_its_release(hasty, hasty_bank):
     bank = filled(hasty_bank)
-    model = bank.model()
+    model = made_model(bank)
     ok(bank.patch(f"/mental-models/{model['id']}", {"trigger": {
         "response_schema": {"type": "object", "properties": {"risk": {"type": "string"}}}}}))
     hasty.llm.reset()
@@ -771,7 +798,7 @@ def test_response_schema_waits_for_its_release(hasty, hasty_bank):
 def test_models_case_64_the_wall_clock(own_stack):
     s = own_stack(settings={"reflect_wall_timeout": 2})
     bank = filled(s.bank())
-    model = bank.model()
+    model = made_model(bank)
     s.llm.script({"when": {"tool_forced": "recall"}, "reply": {"hang": True}})
     op = refresh(bank, model["id"])
     assert op["status"] == "failed" and op["retry_count"] == 0
@@ -795,7 +822,7 @@ def test_fault_12_deleted_while_its_refresh_runs(bank, llm):
     assert op["status"] == "failed" and op["retry_count"] == 0
     assert f"Mental model {made['mental_model_id']} not found in bank {bank.id}" in op["error_message"]
     assert bank.get("/mental-models/" + made["mental_model_id"]).status == 404
-    assert "Carol" in bank.model()["content"]
+    assert "Carol" in made_model(bank)["content"]
 
 
 def test_a_queued_refresh_of_a_deleted_model_fails_at_once(own_stack):
@@ -916,7 +943,7 @@ def test_models_case_26_by_hand_onto_a_parked_one(idle):
 
 def test_models_case_27_only_a_success_lifts_the_pause(hasty, hasty_bank):
     bank, llm = filled(hasty_bank), hasty.llm
-    model = bank.model()
+    model = made_model(bank)
     llm.script(refused())
     refresh(bank, model["id"])
     stamp = read(bank, model["id"])["last_refresh_failed_at"]
@@ -955,10 +982,10 @@ def models_found(bank, query):
 def test_models_case_62_search_follows_names_and_texts(bank, llm):
     filled(bank)
     llm.script(document("Quarterly budget figures of the observatory."))
-    bank.model(id="first", name="Alpha")
+    made_model(bank, id="first", name="Alpha")
     llm.reset()
     llm.script(document("Recipes for sourdough bread."))
-    bank.model(id="second", name="Beta")
+    made_model(bank, id="second", name="Beta")
     llm.reset()
     assert models_found(bank, "sourdough bread recipes")[0]["id"] == "second"
     ok(bank.patch("/mental-models/first", {"name": "Zebra stripes migration"}))
