@@ -1,4 +1,5 @@
 """The same binary as plain CGI: environment and standard input in, one answer out."""
+import concurrent.futures
 import json
 import os
 import subprocess
@@ -6,10 +7,10 @@ import subprocess
 import pytest
 
 import fcgi
-from stack import ok, program_path, quote
+from stack import ok, program_path, quote, wait_for
 
 
-def run(stack, method="GET", uri="/", body=b"", env=None, length=True, config=True):
+def run(stack, method="GET", uri="/", body=b"", env=None, length=True, config=True, program="banks"):
     variables = {"PATH": os.environ["PATH"], "GATEWAY_INTERFACE": "CGI/1.1", "REQUEST_METHOD": method,
                  "REQUEST_URI": uri, "SERVER_NAME": "localhost"}
     if config:
@@ -17,7 +18,7 @@ def run(stack, method="GET", uri="/", body=b"", env=None, length=True, config=Tr
     if length:
         variables["CONTENT_LENGTH"] = str(len(body))
     variables.update(env or {})
-    return subprocess.run([program_path("banks")], input=body, env=variables, capture_output=True, timeout=30)
+    return subprocess.run([program_path(program)], input=body, env=variables, capture_output=True, timeout=30)
 
 
 def answer(done):
@@ -63,6 +64,23 @@ def test_cgi_bodies(stack, bank):
     for uri, status in (("/nowhere", 404), (bank.path, 413)):
         assert answer(run(stack, "PUT", uri, b"x" * (21 * 1024 * 1024)))[0] == status
     assert answer(run(stack, "PUT", bank.path, b"x" * (21 * 1024 * 1024), length=False))[0] == 413
+
+
+def test_cgi_long_calls_take_slots(own_stack):
+    s = own_stack(programs=["banks"], worker=False, settings={"fastcgi_threads": 2})
+    s.llm.script({"scope": "*", "reply": {"hang": True}})
+    uri = "/v1/default/banks/slots/reflect"
+
+    def reflect():
+        return run(s, "POST", uri, b'{"query":"who?"}', program="reflect")
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        first = pool.submit(reflect)
+        wait_for("the model call", lambda: s.llm.calls())
+        status, headers, body = answer(reflect())
+        assert status == 503 and int(headers["Retry-After"]) >= 1 and "capacity" in json.loads(body)["detail"]
+        s.llm.reset()
+        assert answer(first.result())[0] in (200, 500)
+    assert answer(reflect())[0] == 200
 
 
 def test_cgi_key(own_stack):

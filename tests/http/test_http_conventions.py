@@ -332,6 +332,74 @@ def test_config_api_switched_off(own_stack):
     assert s.api().get("/version").json()["features"]["bank_config_api"] is False
 
 
+# long calls
+
+def slow_bank(s):
+    """A bank whose reflect hangs in its first model call."""
+    s.llm.script({"scope": "*", "reply": {"hang": True}})
+    return s.bank(make=True)
+
+
+def reflecting(s, n):
+    return len([c for c in s.llm.api.get("/_calls").json()["calls"] if c["ended"] is None]) >= n
+
+
+def start_reflects(s, bank, n):
+    def one():
+        try:
+            bank.post("/reflect", {"query": "who?"}, timeout=30)
+        except OSError:
+            pass
+    threads = [threading.Thread(target=one, daemon=True) for _ in range(n)]
+    for t in threads:
+        t.start()
+    wait_for("the model calls", lambda: reflecting(s, n))
+    return threads
+
+
+def test_long_calls_take_at_most_three_quarters_of_the_threads(own_stack):
+    s = own_stack(programs=["banks", "memories", "reflect"], worker=False, settings={"fastcgi_threads": 4})
+    b = slow_bank(s)
+    threads = start_reflects(s, b, 3)
+    a = b.post("/reflect", {"query": "one more"})
+    assert a.status == 503 and int(a.headers["Retry-After"]) >= 1 and "capacity" in a.detail
+    # short requests of the same program are served meanwhile
+    assert b.call("GET", "/reflect").status == 405
+    s.llm.reset()
+    for t in threads:
+        t.join(30)
+    s.llm.reset()
+    assert b.post("/reflect", {"query": "now"}).status == 200
+
+
+def test_work_stops_when_its_client_has_gone(own_stack):
+    s = own_stack(programs=["banks", "reflect"], worker=False)
+    b = slow_bank(s)
+    body = b'{"query":"who?"}'
+    with socket.create_connection(("127.0.0.1", s.port)) as c:
+        c.sendall(b"POST " + b.path.encode() + b"/reflect HTTP/1.1\r\nHost: h\r\nX-Request-Id: left-early\r\n"
+                  b"Content-Length: " + str(len(body)).encode() + b"\r\n\r\n" + body)
+        wait_for("the model call", lambda: reflecting(s, 1))
+    log = s.processes["reflect"].log_text
+    wait_for("the end of the request", lambda: "left-early" in log(), 10)
+    line = next(n for n in log().splitlines() if "left-early" in n)
+    assert "status=499" in line and "HS_E_CLIENT_GONE" in line
+    wait_for("the model call's end", lambda: not reflecting(s, 1))
+
+
+def test_sigterm_lets_a_running_call_end(own_stack):
+    s = own_stack(programs=["banks", "reflect"], worker=False)
+    s.llm.script({"scope": "reflect_tool_call", "reply": {"delay": 1.5}, "times": 1})
+    b = s.bank(make=True)
+    got = []
+    t = threading.Thread(target=lambda: got.append(b.post("/reflect", {"query": "who?"}).status))
+    t.start()
+    wait_for("the model call", lambda: reflecting(s, 1))
+    assert s.processes["reflect"].stop() == 0
+    t.join()
+    assert got == [200]
+
+
 # stop and hand over
 
 def test_sigterm_finishes_and_exits_0(own_stack):
