@@ -183,6 +183,14 @@ static int64_t timeout_ms(const struct hs_config *cfg, enum hs_llm_op op)
 	return seconds < 0.001 ? 1 : (int64_t)(seconds * 1000);
 }
 
+/* Is response_format sent? The setting, else as the provider does. */
+static bool json_mode(const struct hs_config *cfg, const struct hs_provider *provider)
+{
+	if (!hs_cfg_null(cfg, HS_S_llm_openai_compatible_json_mode))
+		return hs_cfg_bool(cfg, HS_S_llm_openai_compatible_json_mode);
+	return !provider || !provider->no_json_mode;
+}
+
 static void read_limits(struct hs_pool *pool, const struct hs_config *cfg, struct hs_endpoint *e)
 {
 	enum hs_setting_id id = pick(cfg, e->op, &v_reasoning_effort);
@@ -195,8 +203,7 @@ static void read_limits(struct hs_pool *pool, const struct hs_config *cfg, struc
 	e->reasoning_effort = is_set(cfg, id) ? hs_cfg_str(cfg, id) : NULL;
 	id = pick(cfg, e->op, &v_extra_body);
 	e->extra_body = hs_cfg_null(cfg, id) ? NULL : hs_cfg_json(cfg, id);
-	e->json_mode = hs_cfg_null(cfg, HS_S_llm_openai_compatible_json_mode) ? -1 :
-		hs_cfg_bool(cfg, HS_S_llm_openai_compatible_json_mode);
+	e->json_mode = json_mode(cfg, e->provider);
 	e->cache_affinity = hs_cfg_str(cfg, HS_S_llm_cache_affinity);
 	e->slots = hs_slots_new(pool, NULL, "", 0);
 }
@@ -215,7 +222,7 @@ enum hs_rc hs_endpoint_read(struct hs_pool *pool, const struct hs_config *cfg, e
 {
 	const char *name = hs_cfg_llm_provider(cfg, op == HS_OP_GENERAL ? NULL : op_names[op]);
 	enum hs_setting_id id = pick(cfg, op, &v_model);
-	struct hs_endpoint e = {.op = op, .provider_name = name};
+	struct hs_endpoint e = {.op = op, .provider_name = name, .provider = provider_find(name)};
 
 	e.model = is_set(cfg, id) ? hs_str_trim(pool, hs_cfg_str(cfg, id)) : DEFAULT_MODEL;
 	read_limits(pool, cfg, &e);
@@ -228,7 +235,6 @@ enum hs_rc hs_endpoint_read(struct hs_pool *pool, const struct hs_config *cfg, e
 	}
 	if (hs_str_eq(name, "anthropic"))
 		return hs_fail(err, HS_E_CONFIG, "provider anthropic is not available yet");
-	e.provider = provider_find(name);
 	if (!e.provider)
 		return hs_fail(err, HS_E_CONFIG, "unknown model provider '%s'", name);
 	HS_TRY(read_address(pool, cfg, &e, err));
@@ -273,12 +279,13 @@ bool hs_llm_strict(const struct hs_config *cfg, const char *op)
 		[HS_OP_RETAIN] = HS_S_llm_strict_schema_retain,
 		[HS_OP_REFLECT] = HS_S_llm_strict_schema_reflect,
 		[HS_OP_CONSOLIDATION] = HS_S_llm_strict_schema_consolidation,
+		[HS_OP_REFRESH] = HS_S_llm_strict_schema_reflect,
 	};
 	enum hs_llm_op i = hs_llm_op_find(op);
 
-	if (i == HS_OP_REFRESH)
-		i = HS_OP_REFLECT;
-	if (i < HS_OP_REFRESH && !hs_cfg_null(cfg, own[i]))
+	if (!json_mode(cfg, provider_find(hs_cfg_llm_provider(cfg, i == HS_OP_GENERAL ? NULL : op))))
+		return false;
+	if (i != HS_OP_GENERAL && !hs_cfg_null(cfg, own[i]))
 		return hs_cfg_bool(cfg, own[i]);
 	return hs_cfg_bool(cfg, HS_S_llm_strict_schema);
 }

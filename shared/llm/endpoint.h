@@ -40,7 +40,7 @@ struct hs_endpoint {
 	const char *reasoning_effort;  /* NULL = not sent */
 	json_t *extra_body;            /* NULL = none */
 	struct hs_strs headers;        /* ready lines of the default headers */
-	int json_mode;                 /* 1 on, 0 off, -1 by provider */
+	bool json_mode;                /* response_format is sent */
 	bool strict;
 	const char *cache_affinity;    /* auto, none, openai_prompt_cache_key, xai_conv_id */
 	struct hs_slots *slots;        /* of this operation; never NULL */

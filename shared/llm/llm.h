@@ -68,7 +68,7 @@ HS_MUST enum hs_rc hs_llm_chat(const struct hs_llm *llm, struct hs_pool *pool, c
 /* Temperature setting of an operation: own value, general one, default; < 0 = do not send. op also
  * "mental_model_refresh". */
 double hs_llm_temperature(const struct hs_config *cfg, const char *op);
-/* Does strict schema mode apply to this operation? */
+/* Does strict schema mode apply to this operation? Never where JSON mode is off. */
 bool hs_llm_strict(const struct hs_config *cfg, const char *op);
 /* Lenient JSON (contract reflect C5): fences, raw control characters, then structural repair. NULL
  * when nothing could be read. */

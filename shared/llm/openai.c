@@ -149,9 +149,7 @@ static void add_sampling(json_t *body, const struct hs_endpoint *e, const struct
 
 static void add_format(json_t *body, const struct hs_endpoint *e, const struct hs_llm_call *call)
 {
-	bool on = e->json_mode < 0 ? !e->provider->no_json_mode : e->json_mode;
-
-	if (!call->json || !on)
+	if (!call->json || !e->json_mode)
 		return;
 	if (call->schema && e->strict)
 		json_object_set_new(body, "response_format", json_pack("{s:s, s:{s:s, s:b, s:o}}", "type", "json_schema",

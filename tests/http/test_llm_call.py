@@ -138,7 +138,8 @@ def test_json_modes(llm):
     assert body(llm)["response_format"]["json_schema"] == {"name": "response", "strict": True, "schema": {
         "type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": ["string", "null"]}},
         "required": ["a", "b"], "additionalProperties": False}}
-    for config in ({"llm_provider": "ollama"}, {"llm_openai_compatible_json_mode": "false"}):
+    for config in ({"llm_provider": "ollama"}, {"llm_openai_compatible_json_mode": "false"},
+                   {"llm_provider": "ollama", "llm_strict_schema": "true"}):
         call(llm, config, json=True, schema=schema)
         assert "response_format" not in body(llm)
     call(llm, {"llm_provider": "openrouter"}, json=True)

@@ -21,7 +21,7 @@ static double cosine(const char *a, const char *b)
 static void vectors_have_length_one(void **state)
 {
 	static const char *const texts[] = {
-		"Ana lives in Lisbon.", "東京都に住んでいます", "x", "3.14", "Привет мир", "a\xff" "b",
+		"Ana lives in Lisbon.", "東京都に住んでいます", "x", "3.14", "Привет мир", ("a\xff" "b"),
 	};
 
 	(void)state;
