@@ -202,7 +202,7 @@ const char *hs_loop_text(enum hs_loop_text which)
 		[HS_LT_GUIDANCE] = "These documents are up to date. When they state the answer, call answer_ready; search "
 			"further only for what they lack.",
 		[HS_LT_BLANKED] = "(result left out here to save room; it was read before)",
-		[HS_LT_STALE] = "Newer memories exist that this document has not taken in; check its statements with recall.",
+		[HS_LT_STALE] = "Newer memories exist that this document has not taken in; check its statements against them.",
 		[HS_LT_WITHHELD] = "The source of this memory is not visible under the filter of this request.",
 		[HS_LT_REFRESH_CONTEXT] = hs_tpl_refresh_context,
 	};

@@ -104,12 +104,16 @@ extern const char hs_tpl_refresh_context[];
 
 /* templates/tools.txt */
 extern const char hs_tpl_tool_search_mental_models[];
+extern const char hs_tpl_tool_stale_recall[];
+extern const char hs_tpl_tool_stale_observations[];
 extern const char hs_tpl_tool_read_mental_models[];
 extern const char hs_tpl_tool_search_observations[];
 extern const char hs_tpl_tool_search_observations_only[];
 extern const char hs_tpl_tool_recall[];
 extern const char hs_tpl_tool_expand[];
 extern const char hs_tpl_tool_answer_ready[];
+extern const char hs_tpl_tool_absence_recall[];
+extern const char hs_tpl_tool_absence_search[];
 extern const char hs_tpl_tool_done[];
 extern const char hs_tpl_tool_reason[];
 extern const char hs_tpl_tool_query[];

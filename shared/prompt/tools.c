@@ -27,9 +27,10 @@ static void tool_add(json_t *tools, const char *name, const char *about, json_t 
 		"parameters", "type", "object", "properties", properties, "required", required));
 }
 
-static void model_tools(json_t *tools)
+static void model_tools(struct hs_pool *pool, json_t *tools, bool with_recall)
 {
-	tool_add(tools, "search_mental_models", hs_tpl_tool_search_mental_models,
+	tool_add(tools, "search_mental_models", hs_prompt_cat(pool, hs_tpl_tool_search_mental_models, " ",
+			with_recall ? hs_tpl_tool_stale_recall : hs_tpl_tool_stale_observations, NULL),
 		json_pack("{s:o, s:o, s:o}", "reason", text_param(hs_tpl_tool_reason), "query", text_param(hs_tpl_tool_query),
 			"max_results", int_param(hs_tpl_tool_max_results)),
 		json_pack("[s, s]", "reason", "query"));
@@ -109,14 +110,15 @@ json_t *hs_prompt_reflect_tools(struct hs_pool *pool, const struct hs_reflect_pr
 	json_t *tools = json_array();
 
 	if (in->with_models)
-		model_tools(tools);
+		model_tools(pool, tools, in->with_recall);
 	if (in->with_observations)
 		observation_tool(tools, in->with_recall);
 	if (in->with_recall)
 		recall_tool(tools);
 	if (in->with_expand)
 		expand_tool(tools);
-	tool_add(tools, "answer_ready", hs_tpl_tool_answer_ready, json_pack("{s:o}", "answer_found", found_param()),
+	tool_add(tools, "answer_ready", hs_prompt_cat(pool, hs_tpl_tool_answer_ready, " ",
+			in->with_recall ? hs_tpl_tool_absence_recall : hs_tpl_tool_absence_search, NULL), json_pack("{s:o}", "answer_found", found_param()),
 		json_pack("[s]", "answer_found"));
 	done_tool(pool, tools, in);
 	return tools;

@@ -386,10 +386,11 @@ static void test_reflect_case_08_only_offered_tools_are_named(void **state)
 		"search_mental_models read_mental_models search_observations recall expand answer_ready done");
 	in.with_recall = in.with_models = in.with_expand = false;
 	hs_prompt_reflect(pool, &in, &p);
+	in.with_models = true;
+	assert_null(strstr(hs_json_text(pool, hs_json_keep(pool, hs_prompt_reflect_tools(pool, &in))), "recall"));
 	assert_null(strstr(hs_message_text(pool, &p.system), "recall"));
 	assert_null(strstr(hs_message_text(pool, &p.system), "mental_models"));
 	assert_null(strstr(hs_message_text(pool, &p.system), "xpand"));
-	assert_null(strstr(hs_json_text(pool, json_array_get(hs_json_keep(pool, hs_prompt_reflect_tools(pool, &in)), 0)), "recall"));
 }
 
 static void document_mode_asks_for_sections(void **state)
