@@ -19,6 +19,7 @@ static const struct command {
 	bool needs_config;
 } commands[] = {
 	{"migrate", "create the database when missing and bring its schema up to date", admin_migrate, true},
+	{"check", "say what works, what does not, and what to do", admin_check, true},
 	{"sample-config", "print a configuration file with every setting, commented", sample, false},
 	{"settings", "the same as sample-config", sample, false},
 };
