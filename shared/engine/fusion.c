@@ -96,7 +96,8 @@ struct hs_arm_list hs_best_join(struct hs_pool *pool, const struct hs_best *list
 
 /* ---- fusion ---- */
 
-/* Units in the order first seen, found again by an open-addressing index. */
+/* Units in the order first seen, found again by an open-addressing index (the table is twice as large
+ * as the lists together). */
 struct merge {
 	struct hs_fused *v;
 	size_t n;
@@ -133,19 +134,59 @@ static struct hs_fused *merge_get(struct merge *m, int64_t unit_no)
 	return &m->v[m->n - 1];
 }
 
-/* What one hit of an arm adds to its unit's score. */
-static double share(enum hs_fusion how, enum hs_arm arm, const struct hs_arm_list arms[HS_ARM__MAX], size_t rank, double semantic_weight)
-{
-	const struct hs_arm_list *l = &arms[arm];
-	double top = l->v[0].score, low = l->v[l->n - 1].score, score = l->v[rank].score;
+/* Least and largest cosine of all candidates. */
+struct range {
+	double low, top;
+};
 
-	if (how == HS_FUSE_RRF)
-		return 1.0 / (RRF_K + (double)rank + 1.0);
-	if (arm == HS_ARM_KEYWORD)
-		return (1.0 - semantic_weight) * (top > 0 ? score / top : 0);
-	if (!arms[HS_ARM_KEYWORD].n)
-		semantic_weight = 1.0;
-	return semantic_weight * (top > low ? (score - low) / (top - low) : 1.0);
+static void widen(struct range *r, const struct hs_arm_list *l)
+{
+	for (size_t i = 0; i < l->n; i++) {
+		r->low = l->v[i].score < r->low ? l->v[i].score : r->low;
+		r->top = l->v[i].score > r->top ? l->v[i].score : r->top;
+	}
+}
+
+static double stretched(const struct range *r, double cosine)
+{
+	return r->top > r->low ? (cosine - r->low) / (r->top - r->low) : 1.0;
+}
+
+static void by_ranks(struct merge *m, const struct hs_arm_list arms[HS_ARM__MAX])
+{
+	for (int a = 0; a < HS_ARM__MAX; a++)
+		for (size_t rank = 0; rank < arms[a].n; rank++) {
+			struct hs_fused *f = merge_get(m, arms[a].v[rank].unit_no);
+
+			f->arm[a] = arms[a].v[rank].score;
+			f->score += 1.0 / (RRF_K + (double)rank + 1.0);
+		}
+}
+
+static void by_scores(struct merge *m, const struct hs_arm_list arms[HS_ARM__MAX], const struct hs_arm_list *below, double weight)
+{
+	const struct hs_arm_list *near = &arms[HS_ARM_SEMANTIC], *words = &arms[HS_ARM_KEYWORD];
+	struct range r = {INFINITY, -INFINITY};
+	double top = words->n ? words->v[0].score : 0;
+
+	if (!words->n)
+		weight = 1.0;
+	widen(&r, near);
+	widen(&r, below);
+	for (size_t i = 0; i < near->n; i++) {
+		struct hs_fused *f = merge_get(m, near->v[i].unit_no);
+
+		f->arm[HS_ARM_SEMANTIC] = near->v[i].score;
+		f->score = weight * stretched(&r, near->v[i].score);
+	}
+	for (size_t i = 0; i < words->n; i++) {
+		struct hs_fused *f = merge_get(m, words->v[i].unit_no);
+
+		f->arm[HS_ARM_KEYWORD] = words->v[i].score;
+		f->score += (1.0 - weight) * (top > 0 ? words->v[i].score / top : 0);
+	}
+	for (size_t i = 0; i < below->n; i++)
+		merge_get(m, below->v[i].unit_no)->score += weight * stretched(&r, below->v[i].score);
 }
 
 static int by_score(const void *a, const void *b)
@@ -180,7 +221,7 @@ static void by_turns(struct merge *m, const struct hs_arm_list arms[HS_ARM__MAX]
 		m->v[i].score = 1.0 - (double)i / (double)m->n;
 }
 
-struct hs_fused *hs_fuse(struct hs_pool *pool, enum hs_fusion how, const struct hs_arm_list arms[HS_ARM__MAX], double semantic_weight, size_t *ret_n)
+struct hs_fused *hs_fuse(struct hs_pool *pool, enum hs_fusion how, const struct hs_arm_list arms[HS_ARM__MAX], const struct hs_arm_list *below, double semantic_weight, size_t *ret_n)
 {
 	size_t total = 0, longest = 0;
 	struct merge m;
@@ -189,18 +230,19 @@ struct hs_fused *hs_fuse(struct hs_pool *pool, enum hs_fusion how, const struct 
 		total += arms[a].n;
 		longest = arms[a].n > longest ? arms[a].n : longest;
 	}
-	m = merge_new(pool, total);
-	if (how == HS_FUSE_ROUND_ROBIN) {
-		by_turns(&m, arms, longest);
-	} else {
-		for (int a = 0; a < HS_ARM__MAX; a++)
-			for (size_t rank = 0; rank < arms[a].n; rank++) {
-				struct hs_fused *f = merge_get(&m, arms[a].v[rank].unit_no);
-
-				f->arm[a] = arms[a].v[rank].score;
-				f->score += share(how, (enum hs_arm)a, arms, rank, semantic_weight);
-			}
+	m = merge_new(pool, total + below->n);
+	switch (how) {
+	case HS_FUSE_SCORES:
+		by_scores(&m, arms, below, semantic_weight);
 		sort_stable(pool, &m);
+		break;
+	case HS_FUSE_RRF:
+		by_ranks(&m, arms);
+		sort_stable(pool, &m);
+		break;
+	case HS_FUSE_ROUND_ROBIN:
+		by_turns(&m, arms, longest);
+		break;
 	}
 	*ret_n = m.n;
 	return m.v;

@@ -4,8 +4,8 @@
  * Floor:   engine; uses base only. Pure: same input gives same output.
  * Shapes:  an arm is a list of hits, best first, no unit twice. The result holds every unit once,
  *          best first; ties keep the order first seen (arms in the order of enum hs_arm).
- * Units:   scores: weighted sum of K = score / best keyword score and S = cosine stretched over the
- *          arm's hits (one hit: 1); a missing arm counts 0; without any keyword hit S weighs 1.
+ * Units:   scores: weighted sum of K = score / best keyword score and S = cosine stretched over all
+ *          candidates (one: 1); a missing arm counts 0; without any keyword hit S weighs 1.
  *          rrf: sum of 1 / (60 + rank). Comparable only within one call.
  * Source:  contract retain-recall 4.7.
  */
@@ -33,9 +33,10 @@ struct hs_fused {
 	double score;
 	double arm[HS_ARM__MAX];  /* the arm's own score, NaN when it did not return the unit */
 };
-/* semantic_weight: share of S, 0 … 1 (HS_FUSE_SCORES). HS_FUSE_ROUND_ROBIN: each arm's first, each
- * arm's second …; score falls from 1 by rank. */
-struct hs_fused *hs_fuse(struct hs_pool *pool, enum hs_fusion how, const struct hs_arm_list arms[HS_ARM__MAX], double semantic_weight, size_t *ret_n);
+/* semantic_weight: share of S, 0 … 1 (HS_FUSE_SCORES). below: cosines of keyword hits that the
+ * semantic arm did not return, any order; they rank, but are not shown as the arm's score.
+ * HS_FUSE_ROUND_ROBIN: each arm's first, each arm's second …; score falls from 1 by rank. */
+struct hs_fused *hs_fuse(struct hs_pool *pool, enum hs_fusion how, const struct hs_arm_list arms[HS_ARM__MAX], const struct hs_arm_list *below, double semantic_weight, size_t *ret_n);
 
 /* The best k of a stream of hits; equal scores: the lower unit number. */
 struct hs_best {

@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "engine/recall_run.h"
+#include "store/bulk.h"
 #include "store/posting.h"
 #include "store/vector.h"
 #include "text/words.h"
@@ -148,6 +149,9 @@ struct nearest {
 	struct per_type best;
 	struct hs_vec query;
 	double floor;
+	const int64_t *words;           /* units of the keyword arm, ascending */
+	size_t n_words;
+	struct hs_arm_list cosines;     /* theirs */
 };
 
 static void compare(void *arg, int64_t unit_no, enum hs_fact_type type, const float *vec)
@@ -157,6 +161,35 @@ static void compare(void *arg, int64_t unit_no, enum hs_fact_type type, const fl
 
 	if (like >= s->floor)
 		hs_best_offer(&s->best.best[type], unit_no, like);
+	if (hs_nos_has(s->words, s->n_words, unit_no) && s->cosines.n < s->n_words)
+		s->cosines.v[s->cosines.n++] = (struct hs_arm_hit){unit_no, like};
+}
+
+static void watch_words(struct recall *r, struct nearest *s)
+{
+	const struct hs_arm_list *l = &r->arms[HS_ARM_KEYWORD];
+	int64_t *nos = HS_NEW_ARRAY(r->run->pool, int64_t, l->n + 1);
+
+	for (size_t i = 0; i < l->n; i++)
+		nos[i] = l->v[i].unit_no;
+	s->words = hs_nos_sorted(r->run->pool, nos, l->n, &s->n_words);
+	s->cosines.v = HS_NEW_ARRAY(r->run->pool, struct hs_arm_hit, s->n_words + 1);
+}
+
+/* Keyword hits that the vector arm did not return keep their cosine for the ranking. */
+static void keep_below(struct recall *r, const struct nearest *s)
+{
+	const struct hs_arm_list *l = &r->arms[HS_ARM_SEMANTIC];
+	int64_t *nos = HS_NEW_ARRAY(r->run->pool, int64_t, l->n + 1);
+	size_t n;
+
+	for (size_t i = 0; i < l->n; i++)
+		nos[i] = l->v[i].unit_no;
+	nos = hs_nos_sorted(r->run->pool, nos, l->n, &n);
+	r->below.v = HS_NEW_ARRAY(r->run->pool, struct hs_arm_hit, s->cosines.n + 1);
+	for (size_t i = 0; i < s->cosines.n; i++)
+		if (!hs_nos_has(nos, n, s->cosines.v[i].unit_no))
+			r->below.v[r->below.n++] = s->cosines.v[i];
 }
 
 static bool has_embedder(const struct recall *r)
@@ -203,8 +236,10 @@ static enum hs_rc vector_arm(struct recall *r, const struct hs_scope *scope, str
 	HS_TRY(embed_query(r, &s.query, err));
 	if (!s.query.v)
 		return HS_OK;
+	watch_words(r, &s);
 	HS_TRY(hs_vectors_each(r->run->db, r->run->pool, r->bank_no, embedder_no, s.query.dim, scope, 0, compare, &s, err));
 	r->arms[HS_ARM_SEMANTIC] = joined(r, &s.best);
+	keep_below(r, &s);
 	return HS_OK;
 }
 
@@ -213,8 +248,7 @@ enum hs_rc hs_recall_arms(struct recall *r, struct hs_err *err)
 	struct hs_scope scope = r->in->scope;
 
 	scope.facts = r->facts;
-	HS_TRY(vector_arm(r, &scope, err));
-	if (!hs_cfg_bool(r->in->cfg, HS_S_enable_text_search))
-		return HS_OK;
-	return keyword_arm(r, &scope, err);
+	if (hs_cfg_bool(r->in->cfg, HS_S_enable_text_search))
+		HS_TRY(keyword_arm(r, &scope, err));
+	return vector_arm(r, &scope, err);
 }

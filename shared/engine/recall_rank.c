@@ -164,7 +164,7 @@ enum hs_rc hs_recall_rank(struct recall *r, struct hs_err *err)
 {
 	enum hs_fusion how = fusion_of(r);
 	size_t n, cap = candidate_cap(r);
-	struct hs_fused *fused = hs_fuse(r->run->pool, how, r->arms, semantic_weight(r), &n);
+	struct hs_fused *fused = hs_fuse(r->run->pool, how, r->arms, &r->below, semantic_weight(r), &n);
 
 	if (n > cap)
 		n = cap;

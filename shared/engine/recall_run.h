@@ -25,6 +25,7 @@ struct recall {
 	unsigned facts;                 /* types asked for */
 	size_t per_arm;                 /* T: most hits of one arm and type */
 	struct hs_arm_list arms[HS_ARM__MAX];
+	struct hs_arm_list below;       /* cosines of keyword hits below the vector arm's floor */
 	struct recall_candidate *v;     /* best first */
 	size_t n;
 	size_t kept;                    /* the first 2T */
