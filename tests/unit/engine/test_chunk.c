@@ -53,7 +53,7 @@ static void text_is_cut_at_the_largest_break(void **state)
 
 	ASSERT_CHUNKS(pool, "one two\n\nthree four", 12, 12, "one two", "three four");
 	ASSERT_CHUNKS(pool, "one\ntwo\nthree", 8, 8, "one\ntwo", "three");
-	ASSERT_CHUNKS(pool, "First one. Second one. Third", 11, 11, "First one", ". Second on", "e", ". Third");
+	ASSERT_CHUNKS(pool, "First one. Second one. Third", 11, 11, "First one", ". Second", "one", ". Third");
 	ASSERT_CHUNKS(pool, "aaaa bbbb cccc", 9, 9, "aaaa bbbb", "cccc");
 	ASSERT_CHUNKS(pool, "abcdefghij", 4, 4, "abcd", "efgh", "ij");
 	ASSERT_CHUNKS(pool, "\xE6\x97\xA5\xE6\x9C\xAC\xE8\xAA\x9E\xE6\x96\x87", 3, 3, "\xE6\x97\xA5\xE6\x9C\xAC\xE8\xAA\x9E", "\xE6\x96\x87");
