@@ -68,7 +68,7 @@ static enum hs_rc set_value(struct hs_config *cfg, int id, const char *text, str
 static enum hs_rc set_named(struct hs_config *cfg, const char *key, const char *text, struct hs_err *err)
 {
 	int id = hs_setting_find(key);
-	const char *secret;
+	const char *secret = NULL;
 
 	if (id >= 0)
 		return set_value(cfg, id, text, err);

@@ -257,8 +257,8 @@ enum hs_rc hs_yaml_read(struct hs_pool *pool, const char *path, bool (*is_json)(
 {
 	HS_AUTO(hs_pool_free) struct hs_pool *scratch = hs_pool_new();
 	struct reader r = {.pool = pool, .path = path, .is_json = is_json, .err = err};
-	unsigned char *bytes;
-	size_t n;
+	unsigned char *bytes = NULL;
+	size_t n = 0;
 
 	HS_TRY(read_bytes(scratch, path, &bytes, &n, err));
 	HS_TRY(parse(&r, bytes, n));
