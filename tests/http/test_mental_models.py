@@ -1,12 +1,18 @@
 """Mental models over HTTP: shape, changes, refresh in full mode, history."""
 import concurrent.futures
+import json
+import pathlib
+import sys
 import time
 import urllib.parse
 from datetime import datetime
 
 import pytest
 
-from stack import ok, wait_for
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "fake"))
+
+from llm_server import LlmServer  # noqa: E402
+from stack import Stack, ok, wait_for  # noqa: E402
 
 MODEL_KEYS = {"id", "bank_id", "name", "source_query", "content", "tags", "max_tokens", "trigger",
               "last_refreshed_at", "last_memory_seen_at", "last_refresh_failed_at", "last_full_refreshed_at",
@@ -27,7 +33,6 @@ QUERY = "Who leads the design team?"
 @pytest.fixture(scope="module")
 def hasty():
     """A server whose worker retries a failed operation once, at once."""
-    from stack import Stack
     s = Stack(settings={"worker_max_retries": 1, "worker_task_retry_backoff_seconds": 0,
                         "llm_max_retries": 0}).start()
     yield s
@@ -45,11 +50,15 @@ def hasty_bank(hasty):
 @pytest.fixture(scope="module")
 def idle():
     """A server without a worker: what is queued stays."""
-    from stack import Stack
     s = Stack(worker=False).start()
     yield s
     reports = s.stop()
     assert not reports, "\n".join(reports)
+
+
+def sent(call):
+    """The body of a recorded model call as text."""
+    return json.dumps(call["body"], ensure_ascii=False)
 
 
 def create(bank, name="Model", source_query=QUERY, **body):
@@ -330,7 +339,7 @@ def test_fault_22_blank_texts_are_refused(bank, llm):
         assert bank.patch(path, bad).status == 422
     assert read(bank, made["mental_model_id"])["name"] == "x" * 256
     bank.idle()
-    assert not [c for c in llm.calls() if "quokkas" in c["raw"]]
+    assert not [c for c in llm.calls() if "quokkas" in sent(c)]
 
 
 def test_fault_59_four_byte_characters(stack, bank):
@@ -412,18 +421,22 @@ def test_models_case_38_an_empty_bank_costs_nothing(bank, llm):
     assert model["last_memory_seen_at"] is None
     assert model["last_full_refreshed_at"] == model["last_refreshed_at"] > model["created_at"]
     assert history(bank, made["mental_model_id"]) == []
-    assert not [c for c in llm.calls() if "quokkas" in c["raw"]]
+    assert not [c for c in llm.calls() if "quokkas" in sent(c)]
 
 
 def test_fault_03_a_model_on_an_empty_bank_is_cheap(bank, llm):
-    made = [create(bank, name=f"Page {i}") for i in range(5)]
-    bank.retain("Carol leads the design team.")
+    made = [create(bank, name=f"Page {i}", source_query="Where do quokkas live?") for i in range(5)]
     for one in made:
         op = bank.wait(one["operation_id"])
-        assert op["status"] == "completed"
-    assert not [c for c in llm.chats() if c["scope"].startswith("reflect")] or \
-        all(read(bank, one["mental_model_id"])["content"] for one in made
-            if bank.operation(one["operation_id"])["result_metadata"]["outcome"] != PRESERVED)
+        assert op["status"] == "completed" and op["result_metadata"]["outcome"] == PRESERVED
+        assert read(bank, one["mental_model_id"])["content"] == ""
+    assert not [c for c in llm.chats() if "quokkas" in sent(c)]
+    # the queue full of refreshes does not hold up a retain
+    for one in made:
+        ok(bank.post(f"/mental-models/{one['mental_model_id']}/refresh"))
+    started = time.monotonic()
+    op = bank.wait(ok(bank.post("/memories", {"items": [{"content": "Carol leads."}], "async": True}))["operation_id"])
+    assert op["status"] == "completed" and time.monotonic() - started < 10
 
 
 def test_a_refresh_writes_document_evidence_and_times(stack, bank, llm):
@@ -453,7 +466,7 @@ def test_a_refresh_writes_document_evidence_and_times(stack, bank, llm):
     assert model["last_full_refreshed_at"] == model["last_refreshed_at"]
     # the name and what to write reach the model, every call of the settings group's operation
     calls = llm.calls("reflect_tool_call")
-    assert calls and all("Team" in c["raw"] for c in calls)
+    assert calls and all("Name of the document: Team" in sent(c) for c in calls)
 
 
 def test_models_case_18_the_watermark_stands_still(stack, bank):
@@ -496,11 +509,12 @@ def test_tags_narrow_what_a_refresh_reads(bank):
     bank.retain("Carol leads the design team.", tags=["a"])
     bank.retain("Bob paints walls for the design team.")
     bank.idle()
-    model = made_model(bank, tags=["a"], name="Tagged")
+    alone = {"exclude_mental_models": True}
+    model = made_model(bank, tags=["a"], name="Tagged", trigger=alone)
     assert "Carol" in model["content"] and "Bob" not in model["content"]
-    model = made_model(bank, tags=["a"], trigger={"tags_match": "any"}, name="Wide")
+    model = made_model(bank, tags=["a"], trigger={"tags_match": "any", **alone}, name="Wide")
     assert "Carol" in model["content"] and "Bob" in model["content"]
-    model = made_model(bank, tags=["z"], name="None")
+    model = made_model(bank, tags=["z"], name="None", trigger=alone)
     assert model["content"] == ""
 
 
@@ -527,7 +541,7 @@ def test_fault_14_a_model_never_reads_itself(bank, llm):
     made_model(bank, id="self", name="Self model")
     llm.reset()
     refresh(bank, "self")
-    seen = "".join(c["raw"] for c in llm.calls("reflect_tool_call"))
+    seen = "".join(sent(c) for c in llm.calls("reflect_tool_call"))
     assert "Other model" in seen
     results = [m.get("content") or "" for c in llm.calls("reflect_tool_call") for m in c["body"]["messages"]
                if m["role"] == "tool"]
@@ -567,23 +581,27 @@ def test_fault_02_no_done_and_no_text(hasty, hasty_bank):
 
 
 def test_models_case_37_a_lost_retrieval_is_a_failure(own_stack):
-    s = own_stack(settings={"worker_max_retries": 0, "embeddings_provider": "openai"},
-                  env={})
-    bank = s.bank()
-    bank.retain("Carol leads the design team.")
-    bank.idle()
-    model = made_model(bank)
-    assert "Carol" in model["content"]
-    s.llm.script({"scope": "embeddings", "reply": {"status": 400}},
-                 done(answer_found=False, document={"sections": [{"heading": "", "level": 2,
-                                                                 "blocks": ["Nothing found."]}]}))
-    op = refresh(bank, model["id"])
-    assert op["status"] == "failed"
-    assert op["result_metadata"]["failure_reason"] == "retrieval_failed"
-    assert op["result_metadata"]["outcome"] == "refresh_failed_error"
-    after = read(bank, model["id"])
-    assert after["content"] == model["content"]
-    assert after["last_memory_seen_at"] == model["last_memory_seen_at"]
+    with LlmServer() as service:
+        s = own_stack(settings={"worker_max_retries": 0, "embeddings_provider": "openai",
+                                "embeddings_openai_base_url": service.url, "embeddings_openai_api_key": "key",
+                                "embeddings_max_retries": 0})
+        bank = filled(s.bank())
+        model = made_model(bank)
+        assert "Carol" in model["content"]
+        service.script([{"scope": "embeddings", "reply": {"status": 400}}])
+        s.llm.script(done(answer_found=True, document={"sections": [{
+            "heading": "", "level": 2, "blocks": ["There is no information about that."]}]}))
+        op = refresh(bank, model["id"])
+        assert op["status"] == "failed"
+        assert op["result_metadata"]["failure_reason"] == "retrieval_failed"
+        assert op["result_metadata"]["outcome"] == "refresh_failed_error"
+        after = read(bank, model["id"])
+        assert after["last_refresh_failed_at"] is not None
+        for key in MODEL_KEYS - {"last_refresh_failed_at"}:
+            assert after[key] == model[key]
+        # the embedder is asked before anything is stored
+        a = bank.post("/mental-models", {"id": "none", "name": "N", "source_query": "Q"})
+        assert a.status == 500 and bank.get("/mental-models/none").status == 404
 
 
 def test_models_case_37_nothing_on_the_topic(bank, llm):
@@ -771,7 +789,7 @@ def test_models_case_08_clear(hasty, hasty_bank):
 def test_models_case_34_a_changed_query_is_named(bank):
     filled(bank)
     model = made_model(bank, trigger={"mode": "delta", "keep_trace": True})
-    ok(bank.patch(f"/mental-models/{model['id']}", {"source_query": "Another question?"}))
+    ok(bank.patch(f"/mental-models/{model['id']}", {"source_query": "Which team does Carol lead?"}))
     refresh(bank, model["id"])
     trace = read(bank, model["id"])["reflect_response"]["trace"]
     assert trace["mode_fallback_reason"] == "source_query_changed"
