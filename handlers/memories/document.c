@@ -33,8 +33,8 @@ static void put_params(struct hs_out *o, const struct hs_document_item *d, const
 
 /* ---- list ---- */
 
-static void put_item(struct hs_ctx *c, struct hs_out *o, const char *bank_id,
-	const struct hs_document_item *d)
+static void put_item(
+	struct hs_ctx *c, struct hs_out *o, const char *bank_id, const struct hs_document_item *d)
 {
 	hs_out_open(o, NULL, '{');
 	put_head(o, bank_id, d);
@@ -53,7 +53,10 @@ enum hs_rc document_list(struct hs_ctx *c, const void *query, const void *body)
 {
 	const struct document_list_query *q = query;
 	struct hs_document_filter f = {
-		.q = q->q, .scope = hs_scope_all(), .limit = q->limit, .offset = q->offset,
+		.q = q->q,
+		.scope = hs_scope_all(),
+		.limit = q->limit,
+		.offset = q->offset,
 	};
 	struct hs_document_page page;
 	struct hs_bank bank;
@@ -88,7 +91,8 @@ enum hs_rc document_get(struct hs_ctx *c, const void *query, const void *body)
 
 	(void)query;
 	(void)body;
-	HS_TRY(hs_document_get(c->db, c->pool, c->bank_id, hs_param(c, "document_id"), &d, &c->err));
+	HS_TRY(hs_document_get(
+		c->db, c->pool, c->bank_id, hs_param(c, "document_id"), &d, &c->err));
 	params = params_of(c, &d);
 	o = hs_reply(c);
 	hs_reply_etag(c);
@@ -106,7 +110,8 @@ enum hs_rc document_get(struct hs_ctx *c, const void *query, const void *body)
 	return HS_OK;
 }
 
-static enum hs_rc delete_it(struct hs_ctx *c, const struct hs_bank *bank, void *arg, struct hs_deleted *ret)
+static enum hs_rc delete_it(
+	struct hs_ctx *c, const struct hs_bank *bank, void *arg, struct hs_deleted *ret)
 {
 	return hs_document_delete(c->db, c->pool, bank->bank_no, arg, ret, &c->err);
 }
@@ -129,8 +134,10 @@ enum hs_rc document_delete(struct hs_ctx *c, const void *query, const void *body
 	o = hs_reply(c);
 	hs_out_open(&o, NULL, '{');
 	hs_out_bool(&o, "success", true);
-	hs_out_str(&o, "message", hs_pool_printf(c->pool,
-		"Document '%s' and %lld associated memory units deleted successfully", id, (long long)deleted.units));
+	hs_out_str(&o, "message",
+		hs_pool_printf(c->pool,
+			"Document '%s' and %lld associated memory units deleted successfully", id,
+			(long long)deleted.units));
 	hs_out_str(&o, "document_id", id);
 	hs_out_int(&o, "memory_units_deleted", deleted.units);
 	hs_out_close(&o, '}');
@@ -139,8 +146,8 @@ enum hs_rc document_delete(struct hs_ctx *c, const void *query, const void *body
 
 /* ---- chunks ---- */
 
-static void put_chunk(struct hs_ctx *c, struct hs_out *o, const char *bank_id, const char *document_id,
-	const struct hs_chunk_item *chunk)
+static void put_chunk(struct hs_ctx *c, struct hs_out *o, const char *bank_id,
+	const char *document_id, const struct hs_chunk_item *chunk)
 {
 	hs_out_open(o, NULL, '{');
 	hs_out_str(o, "chunk_id", hs_chunk_id(c->pool, bank_id, document_id, chunk->chunk_index));
@@ -163,7 +170,8 @@ enum hs_rc document_chunks(struct hs_ctx *c, const void *query, const void *body
 	size_t n;
 
 	(void)body;
-	HS_TRY(hs_chunk_list(c->db, c->pool, c->bank_id, id, q->limit, q->offset, &chunks, &n, &total, &c->err));
+	HS_TRY(hs_chunk_list(
+		c->db, c->pool, c->bank_id, id, q->limit, q->offset, &chunks, &n, &total, &c->err));
 	o = hs_reply(c);
 	hs_out_open(&o, NULL, '{');
 	hs_out_open(&o, "items", '[');

@@ -24,7 +24,8 @@ enum hs_rc entity_list(struct hs_ctx *c, const void *query, const void *body)
 
 	(void)body;
 	HS_TRY(hs_bank_find(c->db, c->pool, c->bank_id, &bank, &c->err));
-	HS_TRY(hs_entity_list(c->db, c->pool, bank.bank_no, q->limit, q->offset, &entities, &n, &total, &c->err));
+	HS_TRY(hs_entity_list(
+		c->db, c->pool, bank.bank_no, q->limit, q->offset, &entities, &n, &total, &c->err));
 	o = hs_reply(c);
 	hs_out_open(&o, NULL, '{');
 	hs_out_open(&o, "items", '[');

@@ -8,16 +8,18 @@
 /* ---- GET …/memories/list ---- */
 
 static const char *const consolidation_names[] = {
-	[HS_CONSOLIDATION_FAILED] = "failed", [HS_CONSOLIDATION_PENDING] = "pending",
+	[HS_CONSOLIDATION_FAILED] = "failed",
+	[HS_CONSOLIDATION_PENDING] = "pending",
 	[HS_CONSOLIDATION_DONE] = "done",
 };
 
-static enum hs_rc read_states(struct hs_ctx *c, const struct memory_list_query *q,
-	struct hs_memory_filter *f)
+static enum hs_rc read_states(
+	struct hs_ctx *c, const struct memory_list_query *q, struct hs_memory_filter *f)
 {
 	f->consolidation = -1;
 	for (size_t i = 0; i < HS_COUNT(consolidation_names); i++)
-		if (q->consolidation_state && hs_str_ieq_ascii(q->consolidation_state, consolidation_names[i]))
+		if (q->consolidation_state &&
+			hs_str_ieq_ascii(q->consolidation_state, consolidation_names[i]))
 			f->consolidation = (int)i;
 	f->invalidated = hs_str_eq(q->state, "invalidated");
 	if (!hs_str_empty(q->state) && !f->invalidated && !hs_str_eq(q->state, "valid"))
@@ -32,7 +34,8 @@ static enum hs_rc read_states(struct hs_ctx *c, const struct memory_list_query *
 	return HS_OK;
 }
 
-static const char *chunk_id_of(struct hs_ctx *c, const char *bank_id, const struct hs_memory_item *m)
+static const char *chunk_id_of(
+	struct hs_ctx *c, const char *bank_id, const struct hs_memory_item *m)
 {
 	if (!m->document_id || m->chunk_index < 0)
 		return NULL;
@@ -67,8 +70,8 @@ static void put_dates(struct hs_out *o, const struct hs_memory_item *m)
 	hs_out_time(o, "occurred_end", m->occurred_end_us);
 }
 
-static void put_item(struct hs_ctx *c, struct hs_out *o, const char *bank_id,
-	const struct hs_memory_item *m)
+static void put_item(
+	struct hs_ctx *c, struct hs_out *o, const char *bank_id, const struct hs_memory_item *m)
 {
 	hs_out_open(o, NULL, '{');
 	hs_out_str(o, "id", m->id);
@@ -93,8 +96,12 @@ enum hs_rc memory_list(struct hs_ctx *c, const void *query, const void *body)
 {
 	const struct memory_list_query *q = query;
 	struct hs_memory_filter f = {
-		.type = q->type, .q = q->q, .document_id = q->document_id, .scope = hs_scope_all(),
-		.limit = q->limit, .offset = q->offset,
+		.type = q->type,
+		.q = q->q,
+		.document_id = q->document_id,
+		.scope = hs_scope_all(),
+		.limit = q->limit,
+		.offset = q->offset,
 	};
 	struct hs_memory_page page;
 	struct hs_bank bank;
@@ -121,8 +128,8 @@ enum hs_rc memory_list(struct hs_ctx *c, const void *query, const void *body)
 
 /* ---- GET …/memories/{memory_id} ---- */
 
-static enum hs_rc put_sources(struct hs_ctx *c, struct hs_out *o, int64_t bank_no,
-	const struct hs_memory_item *m)
+static enum hs_rc put_sources(
+	struct hs_ctx *c, struct hs_out *o, int64_t bank_no, const struct hs_memory_item *m)
 {
 	struct hs_memory_source *sources;
 	size_t n;
@@ -181,7 +188,8 @@ enum hs_rc memory_get(struct hs_ctx *c, const void *query, const void *body)
 
 /* ---- DELETE …/memories ---- */
 
-static enum hs_rc clear(struct hs_ctx *c, const struct hs_bank *bank, void *arg, struct hs_deleted *ret)
+static enum hs_rc clear(
+	struct hs_ctx *c, const struct hs_bank *bank, void *arg, struct hs_deleted *ret)
 {
 	return hs_memory_clear(c->db, c->pool, bank->bank_no, arg, ret, &c->err);
 }
@@ -208,8 +216,10 @@ enum hs_rc memory_clear(struct hs_ctx *c, const void *query, const void *body)
 	o = hs_reply(c);
 	hs_out_open(&o, NULL, '{');
 	hs_out_bool(&o, "success", true);
-	hs_out_str(&o, "message", hs_pool_printf(c->pool, "Cleared %lld memory unit(s)%s%s%s from bank '%s'",
-		(long long)deleted.units, type ? " of type '" : "", type ? type : "", type ? "'" : "", bank_id));
+	hs_out_str(&o, "message",
+		hs_pool_printf(c->pool, "Cleared %lld memory unit(s)%s%s%s from bank '%s'",
+			(long long)deleted.units, type ? " of type '" : "", type ? type : "",
+			type ? "'" : "", bank_id));
 	hs_out_int(&o, "deleted_count", deleted.units);
 	hs_out_close(&o, '}');
 	return HS_OK;
@@ -220,7 +230,8 @@ enum hs_rc memory_clear(struct hs_ctx *c, const void *query, const void *body)
 enum hs_rc tag_list(struct hs_ctx *c, const void *query, const void *body)
 {
 	const struct tag_list_query *q = query;
-	struct hs_tag_query want = {.models = q->source == 1, .q = q->q, .limit = q->limit, .offset = q->offset};
+	struct hs_tag_query want = {
+		.models = q->source == 1, .q = q->q, .limit = q->limit, .offset = q->offset};
 	struct hs_tag_count *tags;
 	struct hs_bank bank;
 	int64_t total;

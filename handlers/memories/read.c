@@ -11,13 +11,15 @@ static enum hs_rc read_date(struct hs_ctx *c, const char *name, const char *text
 {
 	if (hs_time_parse(text, ret))
 		return HS_OK;
-	return hs_fail(&c->err, HS_E_BAD_REQUEST, "Invalid %s: '%s' is not an ISO-8601 datetime.", name, text);
+	return hs_fail(&c->err, HS_E_BAD_REQUEST, "Invalid %s: '%s' is not an ISO-8601 datetime.",
+		name, text);
 }
 
-enum hs_rc read_window(struct hs_ctx *c, int field, int default_axis, const char *start, const char *end,
-	struct hs_window *ret)
+enum hs_rc read_window(struct hs_ctx *c, int field, int default_axis, const char *start,
+	const char *end, struct hs_window *ret)
 {
-	struct hs_window w = {.axis = field < 0 ? default_axis : field, .start_us = HS_TIME_NONE,
+	struct hs_window w = {.axis = field < 0 ? default_axis : field,
+		.start_us = HS_TIME_NONE,
 		.end_us = HS_TIME_NONE};
 
 	if (!hs_str_empty(start))
@@ -33,7 +35,8 @@ enum hs_rc read_window_order(struct hs_ctx *c, const struct hs_window *w)
 {
 	if (w->start_us == HS_TIME_NONE || w->end_us == HS_TIME_NONE || w->end_us > w->start_us)
 		return HS_OK;
-	return hs_fail(&c->err, HS_E_BAD_REQUEST, "Invalid time window: end_date must be after start_date.");
+	return hs_fail(&c->err, HS_E_BAD_REQUEST,
+		"Invalid time window: end_date must be after start_date.");
 }
 
 void read_page_end(struct hs_out *o, int64_t total, int64_t limit, int64_t offset)
@@ -48,7 +51,8 @@ enum hs_rc read_uuid(struct hs_ctx *c, const char *what, const char *text, const
 	char id[HS_UUID_TEXT];
 
 	if (!hs_uuid_parse(text, id))
-		return hs_fail(&c->err, HS_E_BAD_REQUEST, "Invalid %s: '%s' is not a valid UUID", what, text);
+		return hs_fail(&c->err, HS_E_BAD_REQUEST, "Invalid %s: '%s' is not a valid UUID",
+			what, text);
 	*ret = hs_pool_strdup(c->pool, id);
 	return HS_OK;
 }
@@ -58,7 +62,7 @@ struct deletion {
 	const struct hs_bank *bank;
 	read_delete_fn *fn;
 	void *arg;
-	bool consolidates;       /* the bank forms observations by itself */
+	bool consolidates; /* the bank forms observations by itself */
 	bool submitted;
 	struct hs_deleted deleted;
 };
@@ -77,7 +81,8 @@ static enum hs_rc run_deletion(struct hs_db *db, void *arg, struct hs_err *err)
 	HS_TRY(hs_stats_forget(db, d->bank->bank_no, err));
 	if (d->deleted.observations == 0 || !d->consolidates)
 		return HS_OK;
-	HS_TRY(hs_submit_consolidation(db, d->c->pool, d->bank->bank_no, &submit, &operation_id, &folded, err));
+	HS_TRY(hs_submit_consolidation(
+		db, d->c->pool, d->bank->bank_no, &submit, &operation_id, &folded, err));
 	d->submitted = true;
 	return HS_OK;
 }
@@ -90,7 +95,7 @@ enum hs_rc read_delete(struct hs_ctx *c, const struct hs_bank *bank, read_delete
 
 	HS_TRY(hs_bank_config(c->pool, c->cfg, bank, &cfg, &c->err));
 	d.consolidates = hs_cfg_bool(cfg, HS_S_enable_observations) &&
-		hs_cfg_bool(cfg, HS_S_enable_auto_consolidation);
+			 hs_cfg_bool(cfg, HS_S_enable_auto_consolidation);
 	HS_TRY(hs_tx_run(c->db, run_deletion, &d, &c->err));
 	if (d.submitted)
 		hs_queue_poke(c->cfg);

@@ -20,8 +20,8 @@ struct memory_list_query {
 	struct hs_seen seen;
 	const char *type, *q, *consolidation_state, *state, *document_id, *entity_id;
 	struct hs_strs tags;
-	int tags_match;       /* enum hs_tags_match */
-	int time_field;       /* index into hs_memory_time_names, -1 = none */
+	int tags_match; /* enum hs_tags_match */
+	int time_field; /* index into hs_memory_time_names, -1 = none */
 	const char *start_date, *end_date;
 	int64_t limit, offset;
 };
@@ -30,7 +30,7 @@ struct document_list_query {
 	const char *q;
 	struct hs_strs tags;
 	int tags_match;
-	int time_field;       /* index into hs_document_time_names, -1 = none */
+	int time_field; /* index into hs_document_time_names, -1 = none */
 	const char *start_date, *end_date;
 	int64_t limit, offset;
 };
@@ -41,7 +41,7 @@ struct memory_clear_query {
 struct tag_list_query {
 	struct hs_seen seen;
 	const char *q;
-	int source;           /* 0 memories, 1 mental models */
+	int source; /* 0 memories, 1 mental models */
 	int64_t limit, offset;
 };
 
@@ -62,12 +62,13 @@ HS_MUST enum hs_rc read_window_order(struct hs_ctx *c, const struct hs_window *w
 /* `"total", "limit", "offset"` at the end of a page. */
 void read_page_end(struct hs_out *o, int64_t total, int64_t limit, int64_t offset);
 /* 400 "Invalid <what>: '…' is not a valid UUID". */
-HS_MUST enum hs_rc read_uuid(struct hs_ctx *c, const char *what, const char *text, const char **ret);
+HS_MUST enum hs_rc read_uuid(
+	struct hs_ctx *c, const char *what, const char *text, const char **ret);
 /* A delete in one transaction under the bank's clock row, with what follows from it: stats forgotten,
  * a consolidation when observations were swept. fn is run by it, perhaps more than once. */
-typedef enum hs_rc read_delete_fn(struct hs_ctx *c, const struct hs_bank *bank, void *arg,
-	struct hs_deleted *ret);
-HS_MUST enum hs_rc read_delete(struct hs_ctx *c, const struct hs_bank *bank, read_delete_fn *fn, void *arg,
-	struct hs_deleted *ret);
+typedef enum hs_rc read_delete_fn(
+	struct hs_ctx *c, const struct hs_bank *bank, void *arg, struct hs_deleted *ret);
+HS_MUST enum hs_rc read_delete(struct hs_ctx *c, const struct hs_bank *bank, read_delete_fn *fn,
+	void *arg, struct hs_deleted *ret);
 
 #endif

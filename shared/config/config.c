@@ -15,13 +15,15 @@ struct hs_config *hs_config_defaults(struct hs_pool *pool)
 	for (int i = 0; i < HS_S__MAX; i++) {
 		struct hs_err err = {0};
 
-		if (hs_value_from_text(pool, &hs_settings[i], hs_settings[i].def, &cfg->v[i], &err) != HS_OK)
+		if (hs_value_from_text(
+			    pool, &hs_settings[i], hs_settings[i].def, &cfg->v[i], &err) != HS_OK)
 			assert(!"the default of a setting does not fit its own row");
 	}
 	return cfg;
 }
 
-enum hs_rc hs_config_set(struct hs_config *cfg, const char *name, const char *text, struct hs_err *err)
+enum hs_rc hs_config_set(
+	struct hs_config *cfg, const char *name, const char *text, struct hs_err *err)
 {
 	int id = hs_setting_find(name);
 
@@ -32,8 +34,8 @@ enum hs_rc hs_config_set(struct hs_config *cfg, const char *name, const char *te
 	return HS_OK;
 }
 
-static const struct hs_value *value_of(const struct hs_config *cfg, enum hs_setting_id id,
-	enum hs_stype type)
+static const struct hs_value *value_of(
+	const struct hs_config *cfg, enum hs_setting_id id, enum hs_stype type)
 {
 	assert((unsigned)id < HS_S__MAX && hs_settings[id].type == type);
 	(void)type;
@@ -102,7 +104,8 @@ json_t *hs_cfg_value(const struct hs_config *cfg, enum hs_setting_id id)
 static void force_none(struct hs_config *cfg)
 {
 	if (strcmp(hs_cfg_llm_provider(cfg, "retain"), "none") == 0)
-		cfg->v[HS_S_retain_extraction_mode] = (struct hs_value){.given = true, .u.str = "chunks"};
+		cfg->v[HS_S_retain_extraction_mode] =
+			(struct hs_value){.given = true, .u.str = "chunks"};
 	if (strcmp(hs_cfg_llm_provider(cfg, "consolidation"), "none") == 0)
 		cfg->v[HS_S_enable_observations] = (struct hs_value){.given = true, .u.yes = false};
 }
@@ -131,8 +134,8 @@ static struct hs_config *copy_of(struct hs_pool *pool, const struct hs_config *c
 	return copy;
 }
 
-struct hs_config *hs_config_for_bank(struct hs_pool *pool, const struct hs_config *server,
-	json_t *overrides)
+struct hs_config *hs_config_for_bank(
+	struct hs_pool *pool, const struct hs_config *server, json_t *overrides)
 {
 	struct hs_config *cfg = copy_of(pool, server);
 	const char *name;
@@ -145,8 +148,8 @@ struct hs_config *hs_config_for_bank(struct hs_pool *pool, const struct hs_confi
 	return cfg;
 }
 
-struct hs_config *hs_config_with_strategy(struct hs_pool *pool, const struct hs_config *bank,
-	json_t *strategy)
+struct hs_config *hs_config_with_strategy(
+	struct hs_pool *pool, const struct hs_config *bank, json_t *strategy)
 {
 	struct hs_config *cfg = copy_of(pool, bank);
 	const char *name;
@@ -163,16 +166,19 @@ struct hs_config *hs_config_with_strategy(struct hs_pool *pool, const struct hs_
 struct llm_rows {
 	const char *op;
 	enum hs_setting_id provider, key, base_url;
-	const char *fallback;  /* operation asked next; NULL = the general one */
+	const char *fallback; /* operation asked next; NULL = the general one */
 };
 
 static const struct llm_rows llm_rows[] = {
-	{"retain", HS_S_retain_llm_provider, HS_S_retain_llm_api_key, HS_S_retain_llm_base_url, NULL},
-	{"reflect", HS_S_reflect_llm_provider, HS_S_reflect_llm_api_key, HS_S_reflect_llm_base_url, NULL},
+	{"retain", HS_S_retain_llm_provider, HS_S_retain_llm_api_key, HS_S_retain_llm_base_url,
+		NULL},
+	{"reflect", HS_S_reflect_llm_provider, HS_S_reflect_llm_api_key, HS_S_reflect_llm_base_url,
+		NULL},
 	{"consolidation", HS_S_consolidation_llm_provider, HS_S_consolidation_llm_api_key,
 		HS_S_consolidation_llm_base_url, NULL},
 	{"mental_model_refresh", HS_S_mental_model_refresh_llm_provider,
-		HS_S_mental_model_refresh_llm_api_key, HS_S_mental_model_refresh_llm_base_url, "reflect"},
+		HS_S_mental_model_refresh_llm_api_key, HS_S_mental_model_refresh_llm_base_url,
+		"reflect"},
 };
 
 static bool has_text(const struct hs_config *cfg, enum hs_setting_id id)
@@ -198,6 +204,7 @@ const char *hs_cfg_llm_provider(const struct hs_config *cfg, const char *op)
 	}
 	if (has_text(cfg, HS_S_llm_provider))
 		return hs_cfg_str(cfg, HS_S_llm_provider);
-	reachable = reachable || has_text(cfg, HS_S_llm_api_key) || has_text(cfg, HS_S_llm_base_url);
+	reachable =
+		reachable || has_text(cfg, HS_S_llm_api_key) || has_text(cfg, HS_S_llm_base_url);
 	return reachable ? "openai" : "extractive";
 }

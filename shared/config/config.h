@@ -29,14 +29,15 @@ HS_MUST enum hs_rc hs_config_load(struct hs_pool *pool, const char *path, const 
 /* Only defaults, no file, no environment: tests. */
 struct hs_config *hs_config_defaults(struct hs_pool *pool);
 /* Set one value from text (tests, command line); HS_E_CONFIG when it does not fit. */
-HS_MUST enum hs_rc hs_config_set(struct hs_config *cfg, const char *name, const char *text, struct hs_err *err);
+HS_MUST enum hs_rc hs_config_set(
+	struct hs_config *cfg, const char *name, const char *text, struct hs_err *err);
 
 /* Typed reads; a null value gives NULL / def_if_null. Asking for another type is an assert. */
 const char *hs_cfg_str(const struct hs_config *cfg, enum hs_setting_id id);
-int64_t hs_cfg_int(const struct hs_config *cfg, enum hs_setting_id id);     /* null = 0 */
-double hs_cfg_num(const struct hs_config *cfg, enum hs_setting_id id);      /* null = 0 */
-bool hs_cfg_bool(const struct hs_config *cfg, enum hs_setting_id id);       /* null = false */
-json_t *hs_cfg_json(const struct hs_config *cfg, enum hs_setting_id id);    /* borrowed; NULL = null */
+int64_t hs_cfg_int(const struct hs_config *cfg, enum hs_setting_id id);  /* null = 0 */
+double hs_cfg_num(const struct hs_config *cfg, enum hs_setting_id id);   /* null = 0 */
+bool hs_cfg_bool(const struct hs_config *cfg, enum hs_setting_id id);    /* null = false */
+json_t *hs_cfg_json(const struct hs_config *cfg, enum hs_setting_id id); /* borrowed; NULL = null */
 struct hs_strs hs_cfg_list(const struct hs_config *cfg, enum hs_setting_id id);
 bool hs_cfg_null(const struct hs_config *cfg, enum hs_setting_id id);
 /* Set by file or environment, not by default. */
@@ -47,9 +48,11 @@ json_t *hs_cfg_value(const struct hs_config *cfg, enum hs_setting_id id);
 /* A bank's configuration in the pool: server values with the stored overrides (object, may be NULL)
  * laid over. Stored rubbish: a non-string in a string field is used as its JSON text, any other
  * mismatch is ignored with a warning. Provider none forces chunks mode and observations off. */
-struct hs_config *hs_config_for_bank(struct hs_pool *pool, const struct hs_config *server, json_t *overrides);
+struct hs_config *hs_config_for_bank(
+	struct hs_pool *pool, const struct hs_config *server, json_t *overrides);
 /* Lay a retain strategy over a bank's configuration: bank-configurable fields only. */
-struct hs_config *hs_config_with_strategy(struct hs_pool *pool, const struct hs_config *bank, json_t *strategy);
+struct hs_config *hs_config_with_strategy(
+	struct hs_pool *pool, const struct hs_config *bank, json_t *strategy);
 
 /* Name of the provider of an operation in use: one of the choices of llm_provider. op is
  * "retain", "reflect", "consolidation", "mental_model_refresh" or NULL for the general one. */

@@ -8,7 +8,8 @@
 
 static enum hs_rc bad(struct hs_err *err, const char *what, const json_t *got)
 {
-	return hs_fail(err, HS_E_BAD_REQUEST, "entity_labels: %s, got %s", what, hs_json_type_word(got));
+	return hs_fail(
+		err, HS_E_BAD_REQUEST, "entity_labels: %s, got %s", what, hs_json_type_word(got));
 }
 
 /* Absent and null are fine for the optional members. */
@@ -30,7 +31,8 @@ static enum hs_rc check_values(const json_t *values, struct hs_err *err)
 		if (!json_is_object(v) || !hs_json_str(v, "value"))
 			return bad(err, "values must be a list of {value, description}", v);
 		if (!missing(json_object_get(v, "description")) && !hs_json_str(v, "description"))
-			return bad(err, "a value's description must be a string", json_object_get(v, "description"));
+			return bad(err, "a value's description must be a string",
+				json_object_get(v, "description"));
 	}
 	return HS_OK;
 }
@@ -48,7 +50,8 @@ static enum hs_rc check_fields(const json_t *fields, struct hs_err *err)
 		return bad(err, "fields must be an object", fields);
 	json_object_foreach((json_t *)fields, name, v) {
 		if (hs_str_blank(name))
-			return hs_fail(err, HS_E_BAD_REQUEST, "entity_labels: a field's name must not be blank");
+			return hs_fail(err, HS_E_BAD_REQUEST,
+				"entity_labels: a field's name must not be blank");
 		HS_TRY(check_group(v, false, err));
 	}
 	return HS_OK;
@@ -62,7 +65,8 @@ static enum hs_rc check_flags(const json_t *group, struct hs_err *err)
 		const json_t *v = json_object_get(group, flags[i]);
 
 		if (!missing(v) && !json_is_boolean(v))
-			return hs_fail(err, HS_E_BAD_REQUEST, "entity_labels: %s must be a boolean, got %s", flags[i],
+			return hs_fail(err, HS_E_BAD_REQUEST,
+				"entity_labels: %s must be a boolean, got %s", flags[i],
 				hs_json_type_word(v));
 	}
 	return HS_OK;
@@ -74,11 +78,14 @@ static enum hs_rc check_group(const json_t *group, bool keyed, struct hs_err *er
 	const json_t *description = json_object_get(group, "description");
 
 	if (!json_is_object(group))
-		return bad(err, keyed ? "a group must be an object" : "a field must be an object", group);
+		return bad(err, keyed ? "a group must be an object" : "a field must be an object",
+			group);
 	if (keyed && hs_str_blank(hs_json_str(group, "key")))
-		return bad(err, "a group's key must be a string that is not blank", json_object_get(group, "key"));
-	if (!missing(type) && !(json_is_string(type) &&
-			hs_choice_has("value|multi-values|text|multi-text|map", json_string_value(type))))
+		return bad(err, "a group's key must be a string that is not blank",
+			json_object_get(group, "key"));
+	if (!missing(type) &&
+		!(json_is_string(type) && hs_choice_has("value|multi-values|text|multi-text|map",
+						  json_string_value(type))))
 		return hs_fail(err, HS_E_BAD_REQUEST,
 			"entity_labels: type must be value, multi-values, text, multi-text or map");
 	if (!missing(description) && !json_is_string(description))

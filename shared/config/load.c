@@ -34,15 +34,16 @@ static int secret_of_file_key(struct hs_pool *pool, const char *key)
 	return id >= 0 && (hs_settings[id].flags & HS_SF_SECRET) ? id : -1;
 }
 
-static enum hs_rc read_secret(struct hs_pool *pool, const char *path, const char **ret,
-	struct hs_err *err)
+static enum hs_rc read_secret(
+	struct hs_pool *pool, const char *path, const char **ret, struct hs_err *err)
 {
 	FILE *f = fopen(path, "re");
 	char *text;
 	size_t n;
 
 	if (!f)
-		return hs_fail_foreign(err, HS_E_CONFIG, errno, "cannot open %s: %s", path, strerror(errno));
+		return hs_fail_foreign(
+			err, HS_E_CONFIG, errno, "cannot open %s: %s", path, strerror(errno));
 	text = hs_pool_alloc(pool, SECRET_MAX + 1);
 	n = fread(text, 1, SECRET_MAX, f);
 	fclose(f);
@@ -65,7 +66,8 @@ static enum hs_rc set_value(struct hs_config *cfg, int id, const char *text, str
 }
 
 /* HS_E_NOT_FOUND when there is no such key. */
-static enum hs_rc set_named(struct hs_config *cfg, const char *key, const char *text, struct hs_err *err)
+static enum hs_rc set_named(
+	struct hs_config *cfg, const char *key, const char *text, struct hs_err *err)
 {
 	int id = hs_setting_find(key);
 	const char *secret = NULL;
@@ -89,7 +91,8 @@ static enum hs_rc load_file(struct hs_config *cfg, const char *path, struct hs_e
 		const struct hs_yaml_entry *e = &file.v[i];
 
 		/* `name:` without a value leaves the default, but only for names that exist */
-		if (!e->value && (hs_setting_find(e->key) >= 0 || secret_of_file_key(cfg->pool, e->key) >= 0))
+		if (!e->value && (hs_setting_find(e->key) >= 0 ||
+					 secret_of_file_key(cfg->pool, e->key) >= 0))
 			continue;
 		if (set_named(cfg, e->key, e->value ? e->value : "", &reason) != HS_OK)
 			return hs_fail(err, HS_E_CONFIG, "%s:%d: %s", path, e->line, reason.msg);
@@ -103,7 +106,7 @@ static bool skip_empty(int id, const char *text)
 	const struct hs_setting *s = &hs_settings[id];
 
 	return text[0] == '\0' && !(s->flags & (HS_SF_OMIT | HS_SF_NULL)) &&
-		(s->choices || (s->type != HS_ST_STR && s->type != HS_ST_LIST));
+	       (s->choices || (s->type != HS_ST_STR && s->type != HS_ST_LIST));
 }
 
 static enum hs_rc set_variable(struct hs_config *cfg, const char *name, const char *text,
@@ -137,8 +140,8 @@ static enum hs_rc load_environment(struct hs_config *cfg, struct hs_err *err)
 
 		if (!eq || !hs_str_starts(*e, ENV_PREFIX))
 			continue;
-		HS_TRY(set_variable(cfg, hs_pool_strndup(cfg->pool, *e, (size_t)(eq - *e)), eq + 1, &unknown,
-			err));
+		HS_TRY(set_variable(cfg, hs_pool_strndup(cfg->pool, *e, (size_t)(eq - *e)), eq + 1,
+			&unknown, err));
 	}
 	for (size_t i = 0; i < unknown.n; i++)
 		hs_log(HS_LOG_WARN, "unknown_variable", "name=%s", hs_log_quote(unknown.v[i]));
@@ -159,12 +162,12 @@ static const char *beside_program(struct hs_pool *pool, const char *program_path
 
 	if (!slash)
 		return NULL;
-	return if_readable(hs_pool_printf(pool, "%.*s/../hindsight.yaml", (int)(slash - program_path),
-		program_path));
+	return if_readable(hs_pool_printf(
+		pool, "%.*s/../hindsight.yaml", (int)(slash - program_path), program_path));
 }
 
-static const char *find_file(struct hs_pool *pool, const char *path, const char *program_path,
-	const char *sysconfdir)
+static const char *find_file(
+	struct hs_pool *pool, const char *path, const char *program_path, const char *sysconfdir)
 {
 	const char *env = getenv("HINDSIGHT_CONFIG"), *found;
 
@@ -185,10 +188,20 @@ struct slot_rows {
 };
 
 static const struct slot_rows slot_rows[] = {
-#define SLOTS(kind) {HS_S_worker_##kind##_reserved_slots, HS_S_worker_##kind##_max_slots}
-	SLOTS(consolidation), SLOTS(retain), SLOTS(file_convert_retain), SLOTS(refresh_mental_model),
-	SLOTS(graph_maintenance), SLOTS(import_documents), SLOTS(export_documents), SLOTS(import_bank),
-	SLOTS(export_bank), SLOTS(clone_bank),
+#define SLOTS(kind)                                                                                \
+	{                                                                                          \
+		HS_S_worker_##kind##_reserved_slots, HS_S_worker_##kind##_max_slots                \
+	}
+	SLOTS(consolidation),
+	SLOTS(retain),
+	SLOTS(file_convert_retain),
+	SLOTS(refresh_mental_model),
+	SLOTS(graph_maintenance),
+	SLOTS(import_documents),
+	SLOTS(export_documents),
+	SLOTS(import_bank),
+	SLOTS(export_bank),
+	SLOTS(clone_bank),
 #undef SLOTS
 };
 
@@ -214,8 +227,10 @@ static enum hs_rc slot_rule(const struct hs_config *cfg, struct hs_err *err)
 	for (size_t i = 0; i < HS_COUNT(slot_rows); i++)
 		sum += hs_cfg_int(cfg, slot_rows[i].reserved);
 	if (sum > hs_cfg_int(cfg, HS_S_worker_max_slots))
-		return hs_fail(err, HS_E_CONFIG, "the reserved slots of the worker add up to %lld, more than "
-			"worker_max_slots = %lld", (long long)sum, (long long)hs_cfg_int(cfg, HS_S_worker_max_slots));
+		return hs_fail(err, HS_E_CONFIG,
+			"the reserved slots of the worker add up to %lld, more than "
+			"worker_max_slots = %lld",
+			(long long)sum, (long long)hs_cfg_int(cfg, HS_S_worker_max_slots));
 	return HS_OK;
 }
 
@@ -226,10 +241,13 @@ static enum hs_rc key_rule(const struct hs_config *cfg, struct hs_err *err)
 	if (hs_str_empty(mode) || hs_str_ends(mode, "DefaultTenantExtension"))
 		return HS_OK;
 	if (!hs_str_ends(mode, "ApiKeyTenantExtension"))
-		return hs_fail(err, HS_E_CONFIG, "tenant_extension '%.200s' does not exist here; only the API key "
-			"mode does", mode);
+		return hs_fail(err, HS_E_CONFIG,
+			"tenant_extension '%.200s' does not exist here; only the API key "
+			"mode does",
+			mode);
 	if (hs_str_empty(hs_cfg_str(cfg, HS_S_tenant_api_key)))
-		return hs_fail(err, HS_E_CONFIG, "tenant_extension asks for keys, but tenant_api_key is not set");
+		return hs_fail(err, HS_E_CONFIG,
+			"tenant_extension asks for keys, but tenant_api_key is not set");
 	return HS_OK;
 }
 
@@ -240,8 +258,10 @@ static enum hs_rc retain_rule(const struct hs_config *cfg, struct hs_err *err)
 	if (strcmp(hs_cfg_llm_provider(cfg, "retain"), "none") == 0 ||
 		tokens > hs_cfg_int(cfg, HS_S_retain_chunk_size))
 		return HS_OK;
-	return hs_fail(err, HS_E_CONFIG, "retain_max_completion_tokens (%lld) must exceed retain_chunk_size "
-		"(%lld)", (long long)tokens, (long long)hs_cfg_int(cfg, HS_S_retain_chunk_size));
+	return hs_fail(err, HS_E_CONFIG,
+		"retain_max_completion_tokens (%lld) must exceed retain_chunk_size "
+		"(%lld)",
+		(long long)tokens, (long long)hs_cfg_int(cfg, HS_S_retain_chunk_size));
 }
 
 static enum hs_rc budget_rule(const struct hs_config *cfg, struct hs_err *err)

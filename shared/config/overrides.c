@@ -13,8 +13,8 @@ struct patch {
 	struct hs_pool *pool;
 	const struct hs_config *server;
 	const struct hs_shape *trigger;
-	json_t *updates;   /* names normalised */
-	json_t *merged;    /* stored with the updates laid over */
+	json_t *updates; /* names normalised */
+	json_t *merged;  /* stored with the updates laid over */
 	struct hs_err *err;
 };
 
@@ -53,8 +53,8 @@ static bool is_credential(const char *name)
 	if (id >= 0)
 		return hs_settings[id].flags & HS_SF_SECRET;
 	return hs_str_ends(name, "_api_key") || hs_str_ends(name, "_base_url") ||
-		hs_str_ends(name, "_secret") || hs_str_ends(name, "_password") || hs_str_ends(name, "_token") ||
-		hs_str_ends(name, "_account_key");
+	       hs_str_ends(name, "_secret") || hs_str_ends(name, "_password") ||
+	       hs_str_ends(name, "_token") || hs_str_ends(name, "_account_key");
 }
 
 static bool is_static(const char *name)
@@ -131,7 +131,9 @@ static enum hs_rc check_ranges(struct patch *p)
 	json_object_foreach(p->updates, key, v) {
 		if (json_is_null(v) && refuses_null(key))
 			return hs_fail(p->err, HS_E_BAD_REQUEST, "%s must not be null", key);
-		HS_TRY(as_bad_request(hs_value_range_check(&hs_settings[hs_setting_find(key)], v, p->err), p->err));
+		HS_TRY(as_bad_request(
+			hs_value_range_check(&hs_settings[hs_setting_find(key)], v, p->err),
+			p->err));
 	}
 	return HS_OK;
 }
@@ -149,7 +151,8 @@ static enum hs_rc check_choices(struct patch *p)
 			continue;
 		low = hs_str_lower_ascii(p->pool, text);
 		if (!hs_choice_has(s->choices, low))
-			return hs_fail(p->err, HS_E_BAD_REQUEST, "%s must be one of %s, got '%.200s'", s->name,
+			return hs_fail(p->err, HS_E_BAD_REQUEST,
+				"%s must be one of %s, got '%.200s'", s->name,
 				hs_str_replace(p->pool, s->choices, "|", ", "), text);
 		json_object_set_new(p->updates, s->name, json_string(low));
 	}
@@ -187,10 +190,12 @@ static enum hs_rc check_shaped(struct patch *p, const char *name, const struct h
 		return HS_OK;
 	json_object_foreach(v, key, member)
 		if (!field_named(shape, key))
-			return hs_fail(p->err, HS_E_BAD_REQUEST, "%s has no field '%.200s'", name, key);
+			return hs_fail(
+				p->err, HS_E_BAD_REQUEST, "%s has no field '%.200s'", name, key);
 	if (hs_check_object(p->pool, shape, name, v, &obj, NULL, &faults) == HS_OK)
 		return HS_OK;
-	return hs_fail(p->err, HS_E_BAD_REQUEST, "%s: %s: %s", name, faults.fields->loc, faults.fields->msg);
+	return hs_fail(p->err, HS_E_BAD_REQUEST, "%s: %s: %s", name, faults.fields->loc,
+		faults.fields->msg);
 }
 
 struct reflect_options {
@@ -200,14 +205,15 @@ struct reflect_options {
 };
 
 static const struct hs_field reflect_option_fields[] = {
-	HS_INT(struct reflect_options, reflect_search_observations_max_tokens, .flags = HS_NULLABLE, HS_MIN(1),
-		.doc = "token budget of one search of observations"),
-	HS_BOOL(struct reflect_options, reflect_search_observations_include_entities, .flags = HS_NULLABLE,
-		.doc = "entity names beside observations"),
-	HS_INT(struct reflect_options, reflect_search_mental_models_max_tokens, .flags = HS_NULLABLE, HS_MIN(1),
-		.doc = "token budget of models returned in full"),
+	HS_INT(struct reflect_options, reflect_search_observations_max_tokens, .flags = HS_NULLABLE,
+		HS_MIN(1), .doc = "token budget of one search of observations"),
+	HS_BOOL(struct reflect_options, reflect_search_observations_include_entities,
+		.flags = HS_NULLABLE, .doc = "entity names beside observations"),
+	HS_INT(struct reflect_options, reflect_search_mental_models_max_tokens,
+		.flags = HS_NULLABLE, HS_MIN(1), .doc = "token budget of models returned in full"),
 };
-static const struct hs_shape reflect_option_shape = HS_SHAPE(reflect_options, reflect_option_fields);
+static const struct hs_shape reflect_option_shape =
+	HS_SHAPE(reflect_options, reflect_option_fields);
 
 static bool scope_lists(const json_t *v)
 {
@@ -228,30 +234,36 @@ static enum hs_rc check_scopes(const char *where, const json_t *v, struct hs_err
 {
 	if (!v || json_is_null(v) || (json_is_array(v) && scope_lists(v)))
 		return HS_OK;
-	if (json_is_string(v) && hs_choice_has("combined|per_tag|all_combinations|shared", json_string_value(v)))
+	if (json_is_string(v) &&
+		hs_choice_has("combined|per_tag|all_combinations|shared", json_string_value(v)))
 		return HS_OK;
-	return hs_fail(err, HS_E_BAD_REQUEST, "%s must be combined, per_tag, all_combinations, shared or a list "
-		"of lists of strings", where);
+	return hs_fail(err, HS_E_BAD_REQUEST,
+		"%s must be combined, per_tag, all_combinations, shared or a list "
+		"of lists of strings",
+		where);
 }
 
 /* ---- retain strategies ---- */
 
-static enum hs_rc check_strategy_field(struct patch *p, const char *strategy, const char *name, json_t *v)
+static enum hs_rc check_strategy_field(
+	struct patch *p, const char *strategy, const char *name, json_t *v)
 {
 	int id = hs_setting_find(name);
 	enum hs_rc rc;
 
 	if (id < 0 || hs_settings[id].scope != HS_SC_BANK)
 		return HS_OK;
-	if (json_is_null(v) && (id == HS_S_retain_chunk_size || id == HS_S_retain_max_attachments_per_chunk))
-		return hs_fail(p->err, HS_E_BAD_REQUEST, "retain_strategies: '%.100s': %s must not be null", strategy,
-			name);
+	if (json_is_null(v) &&
+		(id == HS_S_retain_chunk_size || id == HS_S_retain_max_attachments_per_chunk))
+		return hs_fail(p->err, HS_E_BAD_REQUEST,
+			"retain_strategies: '%.100s': %s must not be null", strategy, name);
 	rc = check_type(name, v, p->err);
 	if (rc == HS_OK)
 		rc = as_bad_request(hs_value_range_check(&hs_settings[id], v, p->err), p->err);
 	if (rc == HS_OK && id == HS_S_default_observation_scopes)
 		rc = check_scopes(name, v, p->err);
-	return rc == HS_OK ? HS_OK : hs_fail_context(p->err, "retain_strategies: '%.100s'", strategy);
+	return rc == HS_OK ? HS_OK
+			   : hs_fail_context(p->err, "retain_strategies: '%.100s'", strategy);
 }
 
 static enum hs_rc check_strategy(struct patch *p, const char *name, json_t *fields)
@@ -264,8 +276,10 @@ static enum hs_rc check_strategy(struct patch *p, const char *name, json_t *fiel
 	json_object_foreach(fields, key, v)
 		HS_TRY(check_strategy_field(p, name, key, v));
 	if (!none && hs_json_int(fields, "retain_chunk_size", 1) >= limit)
-		return hs_fail(p->err, HS_E_BAD_REQUEST, "retain_strategies: '%.100s': retain_chunk_size must stay "
-			"below retain_max_completion_tokens (%lld)", name, (long long)limit);
+		return hs_fail(p->err, HS_E_BAD_REQUEST,
+			"retain_strategies: '%.100s': retain_chunk_size must stay "
+			"below retain_max_completion_tokens (%lld)",
+			name, (long long)limit);
 	return HS_OK;
 }
 
@@ -279,10 +293,12 @@ static enum hs_rc check_strategies(struct patch *p)
 	clean = hs_json_keep(p->pool, json_object());
 	json_object_foreach(given, name, fields) {
 		if (hs_str_blank(name))
-			return hs_fail(p->err, HS_E_BAD_REQUEST, "retain_strategies: a name must not be blank");
+			return hs_fail(p->err, HS_E_BAD_REQUEST,
+				"retain_strategies: a name must not be blank");
 		if (!json_is_object(fields))
-			return hs_fail(p->err, HS_E_BAD_REQUEST, "retain_strategies: '%.100s' must be an object, got %s",
-				name, hs_json_type_word(fields));
+			return hs_fail(p->err, HS_E_BAD_REQUEST,
+				"retain_strategies: '%.100s' must be an object, got %s", name,
+				hs_json_type_word(fields));
 		fields = normalised(p->pool, fields);
 		HS_TRY(check_strategy(p, name, fields));
 		json_object_set(clean, name, fields);
@@ -305,29 +321,34 @@ static bool scope_entry(const json_t *v)
 		if (!json_is_string(tag))
 			return false;
 	return !match || json_is_null(match) ||
-		(json_is_string(match) && hs_choice_has("all|exact", json_string_value(match)));
+	       (json_is_string(match) && hs_choice_has("all|exact", json_string_value(match)));
 }
 
 static enum hs_rc check_consolidation_strategy(struct patch *p, json_t *entry)
 {
-	static const char keys[] = "scopes|observations_mission|max_observations_per_scope|"
+	static const char keys[] =
+		"scopes|observations_mission|max_observations_per_scope|"
 		"consolidation_source_facts_max_tokens|consolidation_source_facts_max_tokens_per_observation";
 	const char *key;
 	json_t *v, *scope;
 	size_t i;
 
 	if (!json_is_object(entry))
-		return hs_fail(p->err, HS_E_BAD_REQUEST, "consolidation_strategies must be a list of objects, got %s "
-			"in it", hs_json_type_word(entry));
+		return hs_fail(p->err, HS_E_BAD_REQUEST,
+			"consolidation_strategies must be a list of objects, got %s "
+			"in it",
+			hs_json_type_word(entry));
 	json_object_foreach(entry, key, v) {
 		if (!hs_choice_has(keys, key))
-			return hs_fail(p->err, HS_E_BAD_REQUEST, "consolidation_strategies has no field '%.200s'", key);
+			return hs_fail(p->err, HS_E_BAD_REQUEST,
+				"consolidation_strategies has no field '%.200s'", key);
 		if (strcmp(key, "scopes") != 0)
 			HS_TRY(check_type(key, v, p->err));
 	}
 	json_array_foreach(hs_json_arr(entry, "scopes"), i, scope)
 		if (!scope_entry(scope))
-			return hs_fail(p->err, HS_E_BAD_REQUEST, "consolidation_strategies: scopes must be a list of "
+			return hs_fail(p->err, HS_E_BAD_REQUEST,
+				"consolidation_strategies: scopes must be a list of "
 				"{tags, tags_match all or exact}");
 	return HS_OK;
 }
@@ -347,11 +368,14 @@ static enum hs_rc check_consolidation_strategies(struct patch *p)
 static enum hs_rc check_projected(struct patch *p)
 {
 	const struct hs_config *bank = hs_config_for_bank(p->pool, p->server, p->merged);
-	int64_t low = hs_cfg_int(bank, HS_S_recall_budget_min), high = hs_cfg_int(bank, HS_S_recall_budget_max);
+	int64_t low = hs_cfg_int(bank, HS_S_recall_budget_min),
+		high = hs_cfg_int(bank, HS_S_recall_budget_max);
 
 	if (low > high)
-		return hs_fail(p->err, HS_E_BAD_REQUEST, "recall_budget_min (%lld) must not be above "
-			"recall_budget_max (%lld)", (long long)low, (long long)high);
+		return hs_fail(p->err, HS_E_BAD_REQUEST,
+			"recall_budget_min (%lld) must not be above "
+			"recall_budget_max (%lld)",
+			(long long)low, (long long)high);
 	return HS_OK;
 }
 
@@ -416,7 +440,8 @@ json_t *hs_overrides_effective(const struct hs_config *bank_cfg)
 
 	for (int i = 0; i < HS_S__MAX; i++)
 		if (hs_settings[i].scope == HS_SC_BANK &&
-			json_object_set_new(out, hs_settings[i].name, hs_cfg_value(bank_cfg, i)) != 0)
+			json_object_set_new(out, hs_settings[i].name, hs_cfg_value(bank_cfg, i)) !=
+				0)
 			hs_out_of_memory(0);
 	return out;
 }

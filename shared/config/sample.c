@@ -14,7 +14,8 @@ static bool plain(const char *s)
 {
 	if (s[0] == '\0')
 		return false;
-	return strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./") == strlen(s);
+	return strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./") ==
+	       strlen(s);
 }
 
 static void value_text(struct hs_buf *b, const struct hs_setting *s)
@@ -45,8 +46,11 @@ static void limits_text(struct hs_buf *b, const struct hs_setting *s)
 static const char *type_word(const struct hs_setting *s)
 {
 	static const char *const words[] = {
-		[HS_ST_STR] = "text", [HS_ST_INT] = "whole number", [HS_ST_NUM] = "number",
-		[HS_ST_BOOL] = "true or false", [HS_ST_LIST] = "list",
+		[HS_ST_STR] = "text",
+		[HS_ST_INT] = "whole number",
+		[HS_ST_NUM] = "number",
+		[HS_ST_BOOL] = "true or false",
+		[HS_ST_LIST] = "list",
 	};
 
 	if (s->type != HS_ST_JSON)
@@ -93,7 +97,8 @@ char *hs_config_sample(struct hs_pool *pool)
 		"# variable HINDSIGHT_API_<NAME> wins over this file. An unknown name stops the start.\n"
 		"# A line `name:` without a value means: not set.\n");
 	for (int i = 0; i < HS_S__MAX; i++) {
-		const struct hs_setting *s = &hs_settings[i], *last = i ? &hs_settings[i - 1] : NULL;
+		const struct hs_setting *s = &hs_settings[i],
+					*last = i ? &hs_settings[i - 1] : NULL;
 		size_t n = group_bytes(s->name);
 
 		if (!last || group_bytes(last->name) != n || memcmp(last->name, s->name, n) != 0)

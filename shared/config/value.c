@@ -21,14 +21,16 @@ bool hs_choice_has(const char *choices, const char *text)
 	return false;
 }
 
-static enum hs_rc bad(const struct hs_setting *s, const char *want, const char *text, struct hs_err *err)
+static enum hs_rc bad(
+	const struct hs_setting *s, const char *want, const char *text, struct hs_err *err)
 {
 	if (s->flags & HS_SF_SECRET)
 		return hs_fail(err, HS_E_CONFIG, "%s must be %s", s->name, want);
 	return hs_fail(err, HS_E_CONFIG, "%s must be %s, got '%.200s'", s->name, want, text);
 }
 
-static enum hs_rc in_range(const struct hs_setting *s, double v, const char *text, struct hs_err *err)
+static enum hs_rc in_range(
+	const struct hs_setting *s, double v, const char *text, struct hs_err *err)
 {
 	bool low, limits = s->min <= s->max;
 
@@ -39,7 +41,8 @@ static enum hs_rc in_range(const struct hs_setting *s, double v, const char *tex
 		return hs_fail(err, HS_E_CONFIG, "%s must be %s %g, got %.200s", s->name,
 			s->flags & HS_SF_ABOVE_MIN ? "above" : "at least", s->min, text);
 	if (v > s->max)
-		return hs_fail(err, HS_E_CONFIG, "%s must be at most %g, got %.200s", s->name, s->max, text);
+		return hs_fail(err, HS_E_CONFIG, "%s must be at most %g, got %.200s", s->name,
+			s->max, text);
 	return HS_OK;
 }
 
@@ -52,8 +55,10 @@ static enum hs_rc str_from_text(struct hs_pool *pool, const struct hs_setting *s
 	}
 	v->u.str = hs_str_lower_ascii(pool, hs_str_trim(pool, text));
 	if (!hs_choice_has(s->choices, v->u.str))
-		return bad(s, hs_pool_printf(pool, "one of %s", hs_str_replace(pool, s->choices, "|", ", ")), text,
-			err);
+		return bad(s,
+			hs_pool_printf(
+				pool, "one of %s", hs_str_replace(pool, s->choices, "|", ", ")),
+			text, err);
 	return HS_OK;
 }
 
@@ -127,8 +132,14 @@ enum hs_rc hs_value_from_text(struct hs_pool *pool, const struct hs_setting *s, 
 const char *hs_json_type_word(const json_t *v)
 {
 	static const char *const words[] = {
-		[JSON_OBJECT] = "dict", [JSON_ARRAY] = "list", [JSON_STRING] = "str", [JSON_INTEGER] = "int",
-		[JSON_REAL] = "float", [JSON_TRUE] = "bool", [JSON_FALSE] = "bool", [JSON_NULL] = "null",
+		[JSON_OBJECT] = "dict",
+		[JSON_ARRAY] = "list",
+		[JSON_STRING] = "str",
+		[JSON_INTEGER] = "int",
+		[JSON_REAL] = "float",
+		[JSON_TRUE] = "bool",
+		[JSON_FALSE] = "bool",
+		[JSON_NULL] = "null",
 	};
 
 	return v ? words[json_typeof(v)] : "null";
@@ -173,8 +184,8 @@ static bool type_fits(const struct hs_setting *s, const json_t *v)
 		return json_is_array(v);
 	case HS_ST_JSON:
 		return (json_is_object(v) && (s->flags & HS_SF_OBJECT)) ||
-			(json_is_array(v) && (s->flags & HS_SF_ARRAY)) ||
-			(json_is_string(v) && (s->flags & HS_SF_TEXT));
+		       (json_is_array(v) && (s->flags & HS_SF_ARRAY)) ||
+		       (json_is_string(v) && (s->flags & HS_SF_TEXT));
 	}
 	return false;
 }
@@ -185,12 +196,14 @@ enum hs_rc hs_value_type_check(const struct hs_setting *s, const json_t *v, stru
 	size_t i;
 
 	if (!type_fits(s, v))
-		return hs_fail(err, HS_E_CONFIG, "%s must be %s, got %s", s->name, wanted(s), hs_json_type_word(v));
+		return hs_fail(err, HS_E_CONFIG, "%s must be %s, got %s", s->name, wanted(s),
+			hs_json_type_word(v));
 	if (s->type != HS_ST_LIST)
 		return HS_OK;
 	json_array_foreach((json_t *)v, i, member)
 		if (!json_is_string(member))
-			return hs_fail(err, HS_E_CONFIG, "%s must be a list of strings, got %s in it", s->name,
+			return hs_fail(err, HS_E_CONFIG,
+				"%s must be a list of strings, got %s in it", s->name,
 				hs_json_type_word(member));
 	return HS_OK;
 }
@@ -251,8 +264,9 @@ json_t *hs_value_to_json(const struct hs_setting *s, const struct hs_value *v)
 		return json_integer(v->u.num_int);
 	case HS_ST_NUM:
 		/* 0 and 1 as written in the table, not as 0.0 */
-		return floor(v->u.num) == v->u.num && fabs(v->u.num) < 0x1p53 ? json_integer((json_int_t)v->u.num)
-									      : json_real(v->u.num);
+		return floor(v->u.num) == v->u.num && fabs(v->u.num) < 0x1p53
+			       ? json_integer((json_int_t)v->u.num)
+			       : json_real(v->u.num);
 	case HS_ST_BOOL:
 		return json_boolean(v->u.yes);
 	case HS_ST_LIST:

@@ -17,7 +17,7 @@
 
 struct hs_value {
 	bool null;
-	bool given;   /* by file, environment or override, not by default */
+	bool given; /* by file, environment or override, not by default */
 	union {
 		const char *str;
 		int64_t num_int;
@@ -29,17 +29,19 @@ struct hs_value {
 };
 
 /* From the file, the environment or a default; text NULL = null. */
-HS_MUST enum hs_rc hs_value_from_text(struct hs_pool *pool, const struct hs_setting *s, const char *text,
-	struct hs_value *ret, struct hs_err *err);
+HS_MUST enum hs_rc hs_value_from_text(struct hs_pool *pool, const struct hs_setting *s,
+	const char *text, struct hs_value *ret, struct hs_err *err);
 /* From a bank's overrides: strict types, choices and limits are not looked at. */
 HS_MUST enum hs_rc hs_value_from_json(struct hs_pool *pool, const struct hs_setting *s, json_t *v,
 	struct hs_value *ret, struct hs_err *err);
 /* New reference. */
 json_t *hs_value_to_json(const struct hs_setting *s, const struct hs_value *v);
 /* "<field> must be a string, got int": the strict type check of one JSON value. */
-HS_MUST enum hs_rc hs_value_type_check(const struct hs_setting *s, const json_t *v, struct hs_err *err);
+HS_MUST enum hs_rc hs_value_type_check(
+	const struct hs_setting *s, const json_t *v, struct hs_err *err);
 /* A number within the limits of its row? Other values and null always are. */
-HS_MUST enum hs_rc hs_value_range_check(const struct hs_setting *s, const json_t *v, struct hs_err *err);
+HS_MUST enum hs_rc hs_value_range_check(
+	const struct hs_setting *s, const json_t *v, struct hs_err *err);
 /* Type words of error texts: "str", "int", "float", "bool", "list", "dict", "null". */
 const char *hs_json_type_word(const json_t *v);
 /* Is text one of the choices "a|b|c"? */

@@ -29,7 +29,8 @@ static int line_of(const yaml_node_t *node)
 	return (int)node->start_mark.line + 1;
 }
 
-static enum hs_rc refuse(struct reader *r, const yaml_node_t *node, const char *key, const char *what)
+static enum hs_rc refuse(
+	struct reader *r, const yaml_node_t *node, const char *key, const char *what)
 {
 	return hs_fail(r->err, HS_E_CONFIG, "%s:%d: %s%s%s", r->path, line_of(node), key ? key : "",
 		key ? ": " : "", what);
@@ -37,7 +38,8 @@ static enum hs_rc refuse(struct reader *r, const yaml_node_t *node, const char *
 
 static const char *scalar_text(struct reader *r, const yaml_node_t *node)
 {
-	return hs_pool_strndup(r->pool, (const char *)node->data.scalar.value, node->data.scalar.length);
+	return hs_pool_strndup(
+		r->pool, (const char *)node->data.scalar.value, node->data.scalar.length);
 }
 
 static bool plain_null(const yaml_node_t *node)
@@ -45,7 +47,7 @@ static bool plain_null(const yaml_node_t *node)
 	const char *s = (const char *)node->data.scalar.value;
 
 	return node->data.scalar.style == YAML_PLAIN_SCALAR_STYLE &&
-		(s[0] == '\0' || strcmp(s, "~") == 0 || hs_str_ieq_ascii(s, "null"));
+	       (s[0] == '\0' || strcmp(s, "~") == 0 || hs_str_ieq_ascii(s, "null"));
 }
 
 static enum hs_rc add(struct reader *r, const char *key, const char *value, const yaml_node_t *node)
@@ -89,7 +91,8 @@ static enum hs_rc node_json(struct reader *r, const yaml_node_t *node, int depth
 
 static enum hs_rc sequence_json(struct reader *r, const yaml_node_t *node, int depth, json_t *list)
 {
-	for (yaml_node_item_t *i = node->data.sequence.items.start; i < node->data.sequence.items.top; i++) {
+	for (yaml_node_item_t *i = node->data.sequence.items.start;
+		i < node->data.sequence.items.top; i++) {
 		json_t *v;
 
 		HS_TRY(node_json(r, yaml_document_get_node(&r->doc, *i), depth + 1, &v));
@@ -100,7 +103,8 @@ static enum hs_rc sequence_json(struct reader *r, const yaml_node_t *node, int d
 
 static enum hs_rc mapping_json(struct reader *r, const yaml_node_t *node, int depth, json_t *object)
 {
-	for (yaml_node_pair_t *p = node->data.mapping.pairs.start; p < node->data.mapping.pairs.top; p++) {
+	for (yaml_node_pair_t *p = node->data.mapping.pairs.start; p < node->data.mapping.pairs.top;
+		p++) {
 		const yaml_node_t *key = yaml_document_get_node(&r->doc, p->key);
 		json_t *v;
 
@@ -137,7 +141,8 @@ static enum hs_rc add_list(struct reader *r, const char *key, const yaml_node_t 
 {
 	struct hs_strs items = {0, NULL};
 
-	for (yaml_node_item_t *i = node->data.sequence.items.start; i < node->data.sequence.items.top; i++) {
+	for (yaml_node_item_t *i = node->data.sequence.items.start;
+		i < node->data.sequence.items.top; i++) {
 		const yaml_node_t *item = yaml_document_get_node(&r->doc, *i);
 		const char *s;
 
@@ -162,7 +167,8 @@ static enum hs_rc add_json(struct reader *r, const char *key, const yaml_node_t 
 	return add(r, key, hs_json_text(r->pool, v), node);
 }
 
-static enum hs_rc read_mapping(struct reader *r, const yaml_node_t *node, const char *prefix, int depth);
+static enum hs_rc read_mapping(
+	struct reader *r, const yaml_node_t *node, const char *prefix, int depth);
 
 static enum hs_rc read_pair(struct reader *r, const char *key, const yaml_node_t *value, int depth)
 {
@@ -180,9 +186,11 @@ static enum hs_rc read_pair(struct reader *r, const char *key, const yaml_node_t
 	}
 }
 
-static enum hs_rc read_mapping(struct reader *r, const yaml_node_t *node, const char *prefix, int depth)
+static enum hs_rc read_mapping(
+	struct reader *r, const yaml_node_t *node, const char *prefix, int depth)
 {
-	for (yaml_node_pair_t *p = node->data.mapping.pairs.start; p < node->data.mapping.pairs.top; p++) {
+	for (yaml_node_pair_t *p = node->data.mapping.pairs.start; p < node->data.mapping.pairs.top;
+		p++) {
 		const yaml_node_t *key = yaml_document_get_node(&r->doc, p->key);
 		const char *name;
 
@@ -216,7 +224,8 @@ static enum hs_rc parse(struct reader *r, const unsigned char *bytes, size_t n)
 		hs_out_of_memory(sizeof(parser));
 	yaml_parser_set_input_string(&parser, bytes, n);
 	if (!yaml_parser_load(&parser, &r->doc)) {
-		size_t line = parser.problem_mark.line ? parser.problem_mark.line : parser.context_mark.line;
+		size_t line = parser.problem_mark.line ? parser.problem_mark.line
+						       : parser.context_mark.line;
 
 		rc = hs_fail(r->err, HS_E_CONFIG, "%s:%zu: %s", r->path, line + 1,
 			parser.problem ? parser.problem : "not readable as YAML");
@@ -229,8 +238,8 @@ static enum hs_rc parse(struct reader *r, const unsigned char *bytes, size_t n)
 	return rc;
 }
 
-static enum hs_rc read_bytes(struct hs_pool *pool, const char *path, unsigned char **ret, size_t *ret_n,
-	struct hs_err *err)
+static enum hs_rc read_bytes(struct hs_pool *pool, const char *path, unsigned char **ret,
+	size_t *ret_n, struct hs_err *err)
 {
 	FILE *f = fopen(path, "re");
 	unsigned char *bytes;
@@ -238,7 +247,8 @@ static enum hs_rc read_bytes(struct hs_pool *pool, const char *path, unsigned ch
 	int broken;
 
 	if (!f)
-		return hs_fail_foreign(err, HS_E_CONFIG, errno, "cannot open %s: %s", path, strerror(errno));
+		return hs_fail_foreign(
+			err, HS_E_CONFIG, errno, "cannot open %s: %s", path, strerror(errno));
 	bytes = hs_pool_alloc(pool, FILE_MAX + 1);
 	n = fread(bytes, 1, FILE_MAX + 1, f);
 	broken = ferror(f);

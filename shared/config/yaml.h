@@ -14,14 +14,14 @@
 #include "base/pool.h"
 
 struct hs_yaml_entry {
-	const char *key, *value;  /* value NULL = YAML null */
+	const char *key, *value; /* value NULL = YAML null */
 	int line;
 };
 struct hs_yaml_file {
 	struct hs_yaml_entry *v;
 	size_t n;
 };
-HS_MUST enum hs_rc hs_yaml_read(struct hs_pool *pool, const char *path, bool (*is_json)(const char *key),
-	struct hs_yaml_file *ret, struct hs_err *err);
+HS_MUST enum hs_rc hs_yaml_read(struct hs_pool *pool, const char *path,
+	bool (*is_json)(const char *key), struct hs_yaml_file *ret, struct hs_err *err);
 
 #endif

@@ -18,7 +18,7 @@
 
 struct part {
 	const struct part *up;
-	const char *key;  /* NULL: index */
+	const char *key; /* NULL: index */
 	size_t index;
 };
 
@@ -27,9 +27,9 @@ struct hs_check {
 	struct hs_err *err;
 	const char *root;
 	const struct part *at;
-	size_t faults;          /* all of them, also those beyond the list's cap */
-	const struct hs_field *field;  /* being read: says whether its value may be shown */
-	struct hs_strs *ignored;       /* of the outermost object only */
+	size_t faults;                /* all of them, also those beyond the list's cap */
+	const struct hs_field *field; /* being read: says whether its value may be shown */
+	struct hs_strs *ignored;      /* of the outermost object only */
 };
 
 /* ---- faults ---- */
@@ -119,12 +119,13 @@ void hs_fault_add(struct hs_pool *pool, struct hs_err *err, const char *type, co
 	err->n_fields++;
 }
 
-void hs_check_fault(struct hs_check *ck, const char *type, const char *msg, json_t *input,
-	const char *ctx_json)
+void hs_check_fault(
+	struct hs_check *ck, const char *type, const char *msg, json_t *input, const char *ctx_json)
 {
 	ck->faults++;
 	if (ck->err && ck->err->n_fields < HS_FIELD_ERRORS)
-		hs_fault_add(ck->pool, ck->err, type, loc_text(ck), msg, input_text(ck, input), ctx_json);
+		hs_fault_add(ck->pool, ck->err, type, loc_text(ck), msg, input_text(ck, input),
+			ctx_json);
 }
 
 void hs_check_value_error(struct hs_check *ck, json_t *input, const char *fmt, ...)
@@ -175,25 +176,30 @@ struct hs_pool *hs_check_pool(struct hs_check *ck)
 static void limit_fault(struct hs_check *ck, const char *type, const char *what, int64_t n,
 	const char *ctx_name, json_t *v)
 {
-	hs_check_fault(ck, type, hs_pool_printf(ck->pool, "Input should be %s %lld", what, (long long)n), v,
+	hs_check_fault(ck, type,
+		hs_pool_printf(ck->pool, "Input should be %s %lld", what, (long long)n), v,
 		hs_pool_printf(ck->pool, "{\"%s\":%lld}", ctx_name, (long long)n));
 }
 
 static void length_fault(struct hs_check *ck, bool too_long, int64_t n, json_t *v)
 {
 	hs_check_fault(ck, too_long ? "string_too_long" : "string_too_short",
-		hs_pool_printf(ck->pool, "String should have at %s %lld character%s", too_long ? "most" : "least",
-			(long long)n, n == 1 ? "" : "s"),
-		v, hs_pool_printf(ck->pool, "{\"%s\":%lld}", too_long ? "max_length" : "min_length", (long long)n));
+		hs_pool_printf(ck->pool, "String should have at %s %lld character%s",
+			too_long ? "most" : "least", (long long)n, n == 1 ? "" : "s"),
+		v,
+		hs_pool_printf(ck->pool, "{\"%s\":%lld}", too_long ? "max_length" : "min_length",
+			(long long)n));
 }
 
 static void count_fault(struct hs_check *ck, bool too_many, int64_t n, size_t actual, json_t *v)
 {
 	hs_check_fault(ck, too_many ? "too_long" : "too_short",
-		hs_pool_printf(ck->pool, "List should have at %s %lld item%s after validation, not %zu",
+		hs_pool_printf(ck->pool,
+			"List should have at %s %lld item%s after validation, not %zu",
 			too_many ? "most" : "least", (long long)n, n == 1 ? "" : "s", actual),
 		v,
-		hs_pool_printf(ck->pool, "{\"field_type\":\"List\",\"%s\":%lld,\"actual_length\":%zu}",
+		hs_pool_printf(ck->pool,
+			"{\"field_type\":\"List\",\"%s\":%lld,\"actual_length\":%zu}",
 			too_many ? "max_length" : "min_length", (long long)n, actual));
 }
 
@@ -228,7 +234,7 @@ static void read_str(struct hs_check *ck, const struct hs_field *f, json_t *v, v
 
 struct whole {
 	int64_t v;
-	bool beyond;  /* outside 64 bits; v is the nearest end */
+	bool beyond; /* outside 64 bits; v is the nearest end */
 };
 
 static struct whole whole_from_double(double d)
@@ -273,14 +279,16 @@ static bool lax_int(struct hs_check *ck, json_t *v, struct whole *ret)
 	} else if (json_is_real(v)) {
 		if (floor(json_real_value(v)) != json_real_value(v)) {
 			hs_check_fault(ck, "int_from_float",
-				"Input should be a valid integer, got a number with a fractional part", v, NULL);
+				"Input should be a valid integer, got a number with a fractional part",
+				v, NULL);
 			return false;
 		}
 		*ret = whole_from_double(json_real_value(v));
 	} else if (json_is_string(v)) {
 		if (!whole_from_text(ck->pool, json_string_value(v), ret)) {
 			hs_check_fault(ck, "int_parsing",
-				"Input should be a valid integer, unable to parse string as an integer", v, NULL);
+				"Input should be a valid integer, unable to parse string as an integer",
+				v, NULL);
 			return false;
 		}
 	} else {
@@ -302,14 +310,16 @@ static void read_int(struct hs_check *ck, const struct hs_field *f, json_t *v, v
 	}
 	if (f->has_max && w.v > f->max) {
 		if (!(f->flags & HS_CLAMP_MAX)) {
-			limit_fault(ck, "less_than_equal", "less than or equal to", f->max, "le", v);
+			limit_fault(
+				ck, "less_than_equal", "less than or equal to", f->max, "le", v);
 			return;
 		}
 		w = (struct whole){f->max, false};
 	}
 	if (w.beyond) {
 		hs_check_fault(ck, "int_parsing_size",
-			"Unable to parse input string as an integer, exceeded maximum size", v, NULL);
+			"Unable to parse input string as an integer, exceeded maximum size", v,
+			NULL);
 		return;
 	}
 	*(int64_t *)place = w.v;
@@ -326,7 +336,8 @@ static void read_num(struct hs_check *ck, const struct hs_field *f, json_t *v, v
 	} else if (json_is_string(v)) {
 		if (!hs_str_to_double(json_string_value(v), &d)) {
 			hs_check_fault(ck, "float_parsing",
-				"Input should be a valid number, unable to parse string as a number", v, NULL);
+				"Input should be a valid number, unable to parse string as a number",
+				v, NULL);
 			return;
 		}
 	} else {
@@ -339,7 +350,8 @@ static void read_num(struct hs_check *ck, const struct hs_field *f, json_t *v, v
 	}
 	if (f->has_max && d > (double)f->max) {
 		if (!(f->flags & HS_CLAMP_MAX)) {
-			limit_fault(ck, "less_than_equal", "less than or equal to", f->max, "le", v);
+			limit_fault(
+				ck, "less_than_equal", "less than or equal to", f->max, "le", v);
 			return;
 		}
 		d = (double)f->max;
@@ -367,8 +379,8 @@ static void read_bool(struct hs_check *ck, const struct hs_field *f, json_t *v, 
 		return;
 	}
 	if (!ok) {
-		hs_check_fault(ck, "bool_parsing", "Input should be a valid boolean, unable to interpret input", v,
-			NULL);
+		hs_check_fault(ck, "bool_parsing",
+			"Input should be a valid boolean, unable to interpret input", v, NULL);
 		return;
 	}
 	*(bool *)place = b;
@@ -462,7 +474,8 @@ static json_t *list_from_text(struct hs_check *ck, json_t *v)
 	json_t *list;
 
 	if (hs_str_starts(hs_str_trim(ck->pool, s), "[") &&
-		hs_json_parse(ck->pool, s, strlen(s), &list, NULL, NULL) == HS_OK && json_is_array(list))
+		hs_json_parse(ck->pool, s, strlen(s), &list, NULL, NULL) == HS_OK &&
+		json_is_array(list))
 		return list;
 	return hs_json_keep(ck->pool, json_pack("[O]", v));
 }
@@ -543,7 +556,8 @@ static void read_time(struct hs_check *ck, const struct hs_field *f, json_t *v, 
 	if (!json_is_string(v))
 		hs_check_fault(ck, "datetime_type", "Input should be a valid datetime", v, NULL);
 	else if (!hs_time_parse(json_string_value(v), place))
-		hs_check_fault(ck, "datetime_from_date_parsing", "Input should be a valid datetime or date", v,
+		hs_check_fault(ck, "datetime_from_date_parsing",
+			"Input should be a valid datetime or date", v,
 			"{\"error\":\"not an ISO 8601 date or date-time\"}");
 }
 
@@ -555,9 +569,18 @@ static void read_custom(struct hs_check *ck, const struct hs_field *f, json_t *v
 typedef void read_fn(struct hs_check *ck, const struct hs_field *f, json_t *v, void *place);
 
 static read_fn *const readers[] = {
-	[HS_F_STR] = read_str, [HS_F_INT] = read_int, [HS_F_NUM] = read_num, [HS_F_BOOL] = read_bool,
-	[HS_F_ENUM] = read_enum, [HS_F_STRS] = read_strs, [HS_F_OBJ] = read_obj, [HS_F_OBJS] = read_objs,
-	[HS_F_DICT] = read_dict, [HS_F_JSON] = read_json, [HS_F_TIME] = read_time, [HS_F_ENUMS] = read_strs,
+	[HS_F_STR] = read_str,
+	[HS_F_INT] = read_int,
+	[HS_F_NUM] = read_num,
+	[HS_F_BOOL] = read_bool,
+	[HS_F_ENUM] = read_enum,
+	[HS_F_STRS] = read_strs,
+	[HS_F_OBJ] = read_obj,
+	[HS_F_OBJS] = read_objs,
+	[HS_F_DICT] = read_dict,
+	[HS_F_JSON] = read_json,
+	[HS_F_TIME] = read_time,
+	[HS_F_ENUMS] = read_strs,
 	[HS_F_CUSTOM] = read_custom,
 };
 
@@ -597,8 +620,8 @@ static bool is_query(const struct hs_check *ck)
 	return strcmp(ck->root, "query") == 0;
 }
 
-static void read_field(struct hs_check *ck, const struct hs_field *f, uint64_t bit, json_t *object,
-	void *obj)
+static void read_field(
+	struct hs_check *ck, const struct hs_field *f, uint64_t bit, json_t *object, void *obj)
 {
 	struct hs_seen *seen = obj;
 	json_t *v = json_object_get(object, f->name);
@@ -651,7 +674,8 @@ static void unknown_keys(struct hs_check *ck, const struct hs_shape *shape, json
 			continue;
 		if (shape->strict_keys) {
 			hs_check_push(ck, key);
-			hs_check_fault(ck, "extra_forbidden", "Extra inputs are not permitted", v, NULL);
+			hs_check_fault(
+				ck, "extra_forbidden", "Extra inputs are not permitted", v, NULL);
 			hs_check_pop(ck);
 		} else {
 			hs_strs_add(ck->pool, ck->ignored, hs_pool_strdup(ck->pool, key));
@@ -681,7 +705,8 @@ void *hs_check_sub(struct hs_check *ck, const struct hs_shape *shape, json_t *v)
 
 	if (!json_is_object(v)) {
 		hs_check_fault(ck, "model_attributes_type",
-			"Input should be a valid dictionary or object to extract fields from", v, NULL);
+			"Input should be a valid dictionary or object to extract fields from", v,
+			NULL);
 		return NULL;
 	}
 	ck->ignored = NULL;
@@ -712,7 +737,8 @@ enum hs_rc hs_check_object(struct hs_pool *pool, const struct hs_shape *shape, c
 		hs_check_fault(&ck, "missing", "Field required", NULL, NULL);
 	else if (!json_is_object(value))
 		hs_check_fault(&ck, "model_attributes_type",
-			"Input should be a valid dictionary or object to extract fields from", value, NULL);
+			"Input should be a valid dictionary or object to extract fields from",
+			value, NULL);
 	else
 		obj = read_object(&ck, shape, value);
 	return outcome(&ck, obj, ret);
@@ -741,8 +767,8 @@ static json_t *query_value(struct hs_pool *pool, const char *s)
 }
 
 /* Repeatable parameters become lists, of the others the last one counts. */
-static json_t *query_object(struct hs_pool *pool, const struct hs_shape *shape,
-	const struct hs_pair *pairs, size_t n)
+static json_t *query_object(
+	struct hs_pool *pool, const struct hs_shape *shape, const struct hs_pair *pairs, size_t n)
 {
 	json_t *object = hs_json_keep(pool, json_object()), *list;
 
@@ -772,7 +798,8 @@ static json_t *query_object(struct hs_pool *pool, const struct hs_shape *shape,
 }
 
 enum hs_rc hs_check_query(struct hs_pool *pool, const struct hs_shape *shape,
-	const struct hs_pair *pairs, size_t n_pairs, void **ret, struct hs_strs *ignored, struct hs_err *err)
+	const struct hs_pair *pairs, size_t n_pairs, void **ret, struct hs_strs *ignored,
+	struct hs_err *err)
 {
 	struct hs_check ck = {.pool = pool, .err = err, .root = "query", .ignored = ignored};
 	void *obj = read_object(&ck, shape, query_object(pool, shape, pairs, n_pairs));

@@ -3,7 +3,7 @@
  *
  * Floor:   json. One table per shape says name, type, place, limits, default and sentence; there are
  *          no hand-written checks beside it. Coercions are lax, as contract banks 1.2 says, and live
- *          in this one file; HS_STRICT switches them off (PATCH /config).
+ *          in check.c alone; PATCH /config is strict and has its own (config/value.h).
  * Shapes:  the target struct begins with `struct hs_seen seen;`. Absent members get the table's
  *          default; `seen` tells absent, null and given apart.
  * Owns:    strings, lists and sub-structs live in the pool given.
@@ -23,36 +23,36 @@
 #include "base/str.h"
 
 enum hs_ftype {
-	HS_F_STR,      /* const char *; NULL when absent or null without default */
-	HS_F_INT,      /* int64_t */
-	HS_F_NUM,      /* double */
-	HS_F_BOOL,     /* bool */
-	HS_F_ENUM,     /* int: index into names; -1 when null or absent without default */
-	HS_F_STRS,     /* struct hs_strs */
-	HS_F_OBJ,      /* pointer to a sub-struct (sub table); NULL when absent or null */
-	HS_F_OBJS,     /* struct hs_list of pointers to sub-structs */
-	HS_F_DICT,     /* json_t *: any object */
-	HS_F_JSON,     /* json_t *: anything; JSON null is NULL */
-	HS_F_TIME,     /* int64_t µs, ISO 8601 text; HS_TIME_NONE when absent or null */
-	HS_F_ENUMS,    /* struct hs_strs: list whose members are among names */
-	HS_F_CUSTOM,   /* the field's own reader */
+	HS_F_STR,    /* const char *; NULL when absent or null without default */
+	HS_F_INT,    /* int64_t */
+	HS_F_NUM,    /* double */
+	HS_F_BOOL,   /* bool */
+	HS_F_ENUM,   /* int: index into names; -1 when null or absent without default */
+	HS_F_STRS,   /* struct hs_strs */
+	HS_F_OBJ,    /* pointer to a sub-struct (sub table); NULL when absent or null */
+	HS_F_OBJS,   /* struct hs_list of pointers to sub-structs */
+	HS_F_DICT,   /* json_t *: any object */
+	HS_F_JSON,   /* json_t *: anything; JSON null is NULL */
+	HS_F_TIME,   /* int64_t µs, ISO 8601 text; HS_TIME_NONE when absent or null */
+	HS_F_ENUMS,  /* struct hs_strs: list whose members are among names */
+	HS_F_CUSTOM, /* the field's own reader */
 };
 
 /* flags of a field */
-#define HS_REQUIRED 0x01u    /* absent -> "missing" */
-#define HS_NULLABLE 0x02u    /* null counts as absent; without it null is the type's fault */
-#define HS_NOT_BLANK 0x04u   /* string must hold more than white space */
-#define HS_SECRET 0x08u      /* never logged or traced */
-#define HS_NOT_EMPTY 0x10u   /* list must have a member */
+#define HS_REQUIRED 0x01u     /* absent -> "missing" */
+#define HS_NULLABLE 0x02u     /* null counts as absent; without it null is the type's fault */
+#define HS_NOT_BLANK 0x04u    /* string must hold more than white space */
+#define HS_SECRET 0x08u       /* never logged or traced */
+#define HS_NOT_EMPTY 0x10u    /* list must have a member */
 #define HS_STR_LIST_LAX 0x20u /* a string is taken for a list: JSON array text, else one member */
-#define HS_REPEATED 0x40u    /* query: the parameter may stand several times (HS_F_STRS) */
-#define HS_ENUM_ERROR 0x80u  /* the fault's type is "enum" instead of "literal_error" */
-#define HS_CLAMP_MAX 0x100u  /* above max: served as max instead of refused */
-#define HS_TAG_LIST 0x200u   /* members are tags: not empty, HS_TAG_CHARS, HS_TAGS_PER_ITEM */
+#define HS_REPEATED 0x40u     /* query: the parameter may stand several times (HS_F_STRS) */
+#define HS_ENUM_ERROR 0x80u   /* the fault's type is "enum" instead of "literal_error" */
+#define HS_CLAMP_MAX 0x100u   /* above max: served as max instead of refused */
+#define HS_TAG_LIST 0x200u    /* members are tags: not empty, HS_TAG_CHARS, HS_TAGS_PER_ITEM */
 
 struct hs_seen {
-	uint64_t given;  /* bit i: field i was in the input and not null */
-	uint64_t null;   /* bit i: field i was null in the input */
+	uint64_t given; /* bit i: field i was in the input and not null */
+	uint64_t null;  /* bit i: field i was null in the input */
 };
 
 struct hs_list {
@@ -67,17 +67,17 @@ struct hs_check;
 typedef void hs_custom_fn(struct hs_check *ck, const struct hs_field *f, json_t *v, void *place);
 
 struct hs_field {
-	const char *name;              /* wire name */
+	const char *name; /* wire name */
 	enum hs_ftype type;
 	size_t offset;
 	unsigned flags;
-	int64_t min, max;              /* numbers: the value; HS_F_STR: characters; lists: members */
+	int64_t min, max; /* numbers: the value; HS_F_STR: characters; lists: members */
 	bool has_min, has_max;
-	const char *def;               /* see hs_field_default; NULL = zero value of the type */
-	const char *const *names;      /* HS_F_ENUM, HS_F_ENUMS: NULL-ended */
-	const struct hs_shape *sub;    /* HS_F_OBJ, HS_F_OBJS */
+	const char *def;            /* see hs_field_default; NULL = zero value of the type */
+	const char *const *names;   /* HS_F_ENUM, HS_F_ENUMS: NULL-ended */
+	const struct hs_shape *sub; /* HS_F_OBJ, HS_F_OBJS */
 	hs_custom_fn *custom;
-	const char *doc;               /* one sentence */
+	const char *doc; /* one sentence */
 };
 
 /* Whole-object rule, asked only when every field was fine. */
@@ -86,13 +86,14 @@ typedef void hs_rule_fn(struct hs_check *ck, void *obj);
 struct hs_shape {
 	const char *name;
 	const struct hs_field *fields;
-	size_t n_fields;               /* at most 64 */
-	size_t size;                   /* sizeof the struct */
+	size_t n_fields; /* at most 64 */
+	size_t size;     /* sizeof the struct */
 	hs_rule_fn *rule;
-	bool strict_keys;              /* unknown keys are faults ("extra_forbidden") */
+	bool strict_keys; /* unknown keys are faults ("extra_forbidden") */
 };
 
 /* Field makers; the compiler refuses a member of another C type. */
+/* clang-format off */
 #define HS_AT(T, m, ctype) (offsetof(T, m) + _Generic(((T *)0)->m, ctype: (size_t)0))
 #define HS_STR(T, m, ...) {.name = #m, .type = HS_F_STR, .offset = HS_AT(T, m, const char *), __VA_ARGS__}
 #define HS_INT(T, m, ...) {.name = #m, .type = HS_F_INT, .offset = HS_AT(T, m, int64_t), __VA_ARGS__}
@@ -114,20 +115,22 @@ struct hs_shape {
 	{.name = #m, .type = HS_F_CUSTOM, .offset = offsetof(T, m), .custom = (fn), __VA_ARGS__}
 #define HS_SHAPE(T, table, ...) \
 	{.name = #T, .fields = (table), .n_fields = HS_COUNT(table), .size = sizeof(struct T), __VA_ARGS__}
+/* clang-format on */
 #define HS_RANGE(lo, hi) .has_min = true, .min = (lo), .has_max = true, .max = (hi)
 #define HS_MIN(lo) .has_min = true, .min = (lo)
 
 /* Check an object (a parsed body). root is the first part of every loc: "body". On HS_OK *ret is a
  * fresh struct of shape->size. Unknown top-level keys are appended to *ignored when it is not NULL. */
-HS_MUST enum hs_rc hs_check_object(struct hs_pool *pool, const struct hs_shape *shape, const char *root,
-	json_t *value, void **ret, struct hs_strs *ignored, struct hs_err *err);
+HS_MUST enum hs_rc hs_check_object(struct hs_pool *pool, const struct hs_shape *shape,
+	const char *root, json_t *value, void **ret, struct hs_strs *ignored, struct hs_err *err);
 
 struct hs_pair {
 	const char *name, *value;
 };
 /* The same for decoded query parameters; root "query". */
 HS_MUST enum hs_rc hs_check_query(struct hs_pool *pool, const struct hs_shape *shape,
-	const struct hs_pair *pairs, size_t n_pairs, void **ret, struct hs_strs *ignored, struct hs_err *err);
+	const struct hs_pair *pairs, size_t n_pairs, void **ret, struct hs_strs *ignored,
+	struct hs_err *err);
 
 /* Was the field in the input with a value / as null? Unknown names are an assert. */
 bool hs_given(const struct hs_shape *shape, const void *obj, const char *name);
@@ -140,7 +143,8 @@ json_t *hs_field_default(const struct hs_field *f);
 /* For custom readers and rules. */
 struct hs_pool *hs_check_pool(struct hs_check *ck);
 /* loc is the place being read; the fault is recorded there. ctx_json may be NULL. */
-void hs_check_fault(struct hs_check *ck, const char *type, const char *msg, json_t *input, const char *ctx_json);
+void hs_check_fault(struct hs_check *ck, const char *type, const char *msg, json_t *input,
+	const char *ctx_json);
 /* "value_error": msg gets "Value error, " in front, ctx {"error":{}}. */
 void hs_check_value_error(struct hs_check *ck, json_t *input, const char *fmt, ...) HS_PRINTF(3, 4);
 /* Go into a member for faults inside it, and out again. */

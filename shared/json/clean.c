@@ -39,7 +39,7 @@ static int code_unit(const char *p, const char *end)
 }
 
 struct escape {
-	size_t bytes;  /* length in the text, 0 = malformed */
+	size_t bytes; /* length in the text, 0 = malformed */
 	bool keep;
 };
 
@@ -74,7 +74,8 @@ static bool may_need_work(const char *bytes, size_t n)
 {
 	if (memchr(bytes, 0x7F, n))
 		return true;
-	for (const char *p = bytes, *end = bytes + n; (p = memchr(p, '\\', (size_t)(end - p))); p += 2) {
+	for (const char *p = bytes, *end = bytes + n; (p = memchr(p, '\\', (size_t)(end - p)));
+		p += 2) {
 		if (end - p < 2)
 			return false;
 		if (p[1] == 'u' || p[1] == 'b' || p[1] == 'f')
@@ -129,7 +130,7 @@ static bool ends_in_surrogate(const char *start, const char *d)
 	const unsigned char *u = (const unsigned char *)d - 3;
 
 	return d - start >= 3 && u[0] == 0xED && u[1] >= 0xA0 && u[1] <= 0xBF && u[2] >= 0x80 &&
-		u[2] <= 0xBF;
+	       u[2] <= 0xBF;
 }
 
 char *hs_clean_text(struct hs_pool *pool, const char *s, size_t n)

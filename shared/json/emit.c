@@ -92,9 +92,18 @@ void hs_emit(struct hs_out *o, const char *key, const struct hs_shape *shape, co
 /* ---- schema ---- */
 
 static const char *const type_names[] = {
-	[HS_F_STR] = "string", [HS_F_INT] = "integer", [HS_F_NUM] = "number", [HS_F_BOOL] = "boolean",
-	[HS_F_ENUM] = "string", [HS_F_STRS] = "array", [HS_F_OBJ] = "object", [HS_F_OBJS] = "array",
-	[HS_F_DICT] = "object", [HS_F_JSON] = NULL, [HS_F_TIME] = "string", [HS_F_ENUMS] = "array",
+	[HS_F_STR] = "string",
+	[HS_F_INT] = "integer",
+	[HS_F_NUM] = "number",
+	[HS_F_BOOL] = "boolean",
+	[HS_F_ENUM] = "string",
+	[HS_F_STRS] = "array",
+	[HS_F_OBJ] = "object",
+	[HS_F_OBJS] = "array",
+	[HS_F_DICT] = "object",
+	[HS_F_JSON] = NULL,
+	[HS_F_TIME] = "string",
+	[HS_F_ENUMS] = "array",
 	[HS_F_CUSTOM] = NULL,
 };
 

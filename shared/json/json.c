@@ -76,7 +76,8 @@ static char *widen_integers(struct hs_pool *pool, const char *text, size_t n, si
 		while (w.p < w.end && number_char(*w.p))
 			w.p++;
 		if (w.p - start < 19 || memchr(start, '.', (size_t)(w.p - start)) ||
-			memchr(start, 'e', (size_t)(w.p - start)) || memchr(start, 'E', (size_t)(w.p - start)))
+			memchr(start, 'e', (size_t)(w.p - start)) ||
+			memchr(start, 'E', (size_t)(w.p - start)))
 			continue;
 		number = hs_pool_strndup(pool, start, (size_t)(w.p - start));
 		if (hs_str_to_i64(number, &v))
@@ -172,7 +173,8 @@ enum hs_rc hs_json_load(struct hs_pool *pool, const char *text, json_t **ret, st
 	}
 	v = load(pool, text, strlen(text), &e);
 	if (!v)
-		return hs_fail(err, HS_E_PARSE, "cannot read stored JSON: %s at byte %d", e.text, e.position);
+		return hs_fail(err, HS_E_PARSE, "cannot read stored JSON: %s at byte %d", e.text,
+			e.position);
 	*ret = hs_json_keep(pool, v);
 	return HS_OK;
 }

@@ -11,13 +11,14 @@ struct hs_out hs_out_to(struct hs_buf *buf)
 	return (struct hs_out){.buf = buf};
 }
 
-/* The escape of each byte that needs one; NULL = written as it is, "" = \u00XX. */
+/* Short escapes; other control characters are written as \u00XX. */
 static const char *const escapes[128] = {
-	[0x00] = "", [0x01] = "", [0x02] = "", [0x03] = "", [0x04] = "", [0x05] = "", [0x06] = "",
-	[0x07] = "", [0x08] = "\\b", [0x09] = "\\t", [0x0A] = "\\n", [0x0B] = "", [0x0C] = "\\f",
-	[0x0D] = "\\r", [0x0E] = "", [0x0F] = "", [0x10] = "", [0x11] = "", [0x12] = "", [0x13] = "",
-	[0x14] = "", [0x15] = "", [0x16] = "", [0x17] = "", [0x18] = "", [0x19] = "", [0x1A] = "",
-	[0x1B] = "", [0x1C] = "", [0x1D] = "", [0x1E] = "", [0x1F] = "", ['"'] = "\\\"",
+	['\b'] = "\\b",
+	['\t'] = "\\t",
+	['\n'] = "\\n",
+	['\f'] = "\\f",
+	['\r'] = "\\r",
+	['"'] = "\\\"",
 	['\\'] = "\\\\",
 };
 
@@ -29,10 +30,10 @@ void hs_json_quote(struct hs_buf *buf, const char *s, size_t n)
 	for (size_t i = 0; i < n; i++) {
 		unsigned char c = (unsigned char)s[i];
 
-		if (c >= 128 || !escapes[c])
+		if (c >= 128 || (c >= 0x20 && !escapes[c]))
 			continue;
 		hs_buf_add(buf, s + run, i - run);
-		if (escapes[c][0])
+		if (escapes[c])
 			hs_buf_str(buf, escapes[c]);
 		else
 			hs_buf_printf(buf, "\\u%04x", (unsigned)c);

@@ -8,43 +8,55 @@
 const char *const hs_document_time_names[] = {"created_at", "updated_at", NULL};
 static const char *const time_columns[] = {"d.created_at", "d.updated_at"};
 static const char *const time_orders[] = {
-	" ORDER BY d.created_at DESC, d.document_id", " ORDER BY d.updated_at DESC, d.document_id",
+	" ORDER BY d.created_at DESC, d.document_id",
+	" ORDER BY d.updated_at DESC, d.document_id",
 };
 
-#define ITEM_COLUMNS                                                                               \
+#define ITEM_COLUMNS                                                                                         \
 	"d.document_id, d.content_hash, d.retain_params, d.tags, d.text_chars, d.created_at, d.updated_at, " \
 	"(SELECT COUNT(*) FROM memory_units u WHERE u.bank_no = d.bank_no AND u.document_id = d.document_id)"
 
 static const struct hs_col item_cols[] = {
-	HS_COL_STR(struct hs_document_item, document_id), HS_COL_STR(struct hs_document_item, content_hash),
-	HS_COL_STR(struct hs_document_item, retain_params), HS_COL_STR(struct hs_document_item, tags),
-	HS_COL_INT(struct hs_document_item, text_chars), HS_COL_TIME(struct hs_document_item, created_us),
-	HS_COL_TIME(struct hs_document_item, updated_us), HS_COL_INT(struct hs_document_item, memory_units),
+	HS_COL_STR(struct hs_document_item, document_id),
+	HS_COL_STR(struct hs_document_item, content_hash),
+	HS_COL_STR(struct hs_document_item, retain_params),
+	HS_COL_STR(struct hs_document_item, tags),
+	HS_COL_INT(struct hs_document_item, text_chars),
+	HS_COL_TIME(struct hs_document_item, created_us),
+	HS_COL_TIME(struct hs_document_item, updated_us),
+	HS_COL_INT(struct hs_document_item, memory_units),
 	/* list: what the search found; get: the text */
-	HS_COL_BOOL(struct hs_document_item, id_matched), HS_COL_BOOL(struct hs_document_item, text_matched),
+	HS_COL_BOOL(struct hs_document_item, id_matched),
+	HS_COL_BOOL(struct hs_document_item, text_matched),
 };
 #define SHARED_COLS 8
 
 static const struct hs_col chunk_cols[] = {
-	HS_COL_INT(struct hs_chunk_item, chunk_index), HS_COL_STR(struct hs_chunk_item, text),
+	HS_COL_INT(struct hs_chunk_item, chunk_index),
+	HS_COL_STR(struct hs_chunk_item, text),
 	HS_COL_TIME(struct hs_chunk_item, created_us),
 };
 
 enum { SQL_GET, SQL_TYPES, SQL_OBSERVATIONS, SQL_CHUNK_COUNT, SQL_CHUNKS, SQL_CHUNK };
 static const char *const sql[] = {
-	[SQL_GET] = "SELECT " ITEM_COLUMNS ", d.original_text, d.bank_no FROM documents d "
+	[SQL_GET] =
+		"SELECT " ITEM_COLUMNS ", d.original_text, d.bank_no FROM documents d "
 		"JOIN banks b ON b.bank_no = d.bank_no WHERE b.bank_id = ? AND d.document_id = ?",
-	[SQL_TYPES] = "SELECT fact_type, COUNT(*) FROM memory_units WHERE bank_no = ? AND document_id = ? "
+	[SQL_TYPES] =
+		"SELECT fact_type, COUNT(*) FROM memory_units WHERE bank_no = ? AND document_id = ? "
 		"GROUP BY fact_type",
-	[SQL_OBSERVATIONS] = "SELECT COUNT(DISTINCT s.observation_no) FROM memory_units u "
+	[SQL_OBSERVATIONS] =
+		"SELECT COUNT(DISTINCT s.observation_no) FROM memory_units u "
 		"JOIN observation_sources s ON s.bank_no = u.bank_no AND s.source_no = u.unit_no "
 		"WHERE u.bank_no = ? AND u.document_id = ?",
-	[SQL_CHUNK_COUNT] = "SELECT d.bank_no, (SELECT COUNT(*) FROM chunks c WHERE c.bank_no = d.bank_no "
+	[SQL_CHUNK_COUNT] =
+		"SELECT d.bank_no, (SELECT COUNT(*) FROM chunks c WHERE c.bank_no = d.bank_no "
 		"AND c.document_id = d.document_id) FROM documents d JOIN banks b ON b.bank_no = d.bank_no "
 		"WHERE b.bank_id = ? AND d.document_id = ?",
 	[SQL_CHUNKS] = "SELECT chunk_index, chunk_text, created_at FROM chunks WHERE bank_no = ? "
-		"AND document_id = ? ORDER BY chunk_index LIMIT ? OFFSET ?",
-	[SQL_CHUNK] = "SELECT c.chunk_index, c.chunk_text, c.created_at FROM chunks c "
+		       "AND document_id = ? ORDER BY chunk_index LIMIT ? OFFSET ?",
+	[SQL_CHUNK] =
+		"SELECT c.chunk_index, c.chunk_text, c.created_at FROM chunks c "
 		"JOIN banks b ON b.bank_no = c.bank_no WHERE b.bank_id = ? AND c.document_id = ? "
 		"AND c.chunk_index = ?",
 };
@@ -113,8 +125,10 @@ enum hs_rc hs_document_list(struct hs_db *db, struct hs_pool *pool, int64_t bank
 			hs_sql_bind(&s, hs_b_str(f->q));
 		}
 		add_filter(&s, bank_no, f);
-		hs_sql_add(&s, f->window.on ? time_orders[f->window.axis]
-					    : " ORDER BY d.updated_at DESC, d.created_at DESC, d.document_id");
+		hs_sql_add(&s,
+			f->window.on
+				? time_orders[f->window.axis]
+				: " ORDER BY d.updated_at DESC, d.created_at DESC, d.document_id");
 		hs_page_sql(&s, wanted, f->offset);
 		HS_TRY(hs_sql_select(db, &s, &rows, err));
 		page.v = hs_rows_read(pool, item_cols, HS_COUNT(item_cols), sizeof(*page.v), &rows);
@@ -129,16 +143,16 @@ static enum hs_rc count_types(struct hs_db *db, struct hs_pool *pool, int64_t ba
 {
 	struct hs_rows rows;
 
-	HS_TRY(hs_db_select(db, pool, sql[SQL_TYPES], HS_BINDS(hs_b_int(bank_no), hs_b_str(d->document_id)), &rows,
-		err));
+	HS_TRY(hs_db_select(db, pool, sql[SQL_TYPES],
+		HS_BINDS(hs_b_int(bank_no), hs_b_str(d->document_id)), &rows, err));
 	for (size_t i = 0; i < rows.n; i++) {
 		int type = hs_fact_type_find(hs_row(&rows, i)[0].s);
 
 		if (type >= 0)
 			d->by_type[type] = hs_row(&rows, i)[1].i;
 	}
-	HS_TRY(hs_db_select(db, pool, sql[SQL_OBSERVATIONS], HS_BINDS(hs_b_int(bank_no), hs_b_str(d->document_id)),
-		&rows, err));
+	HS_TRY(hs_db_select(db, pool, sql[SQL_OBSERVATIONS],
+		HS_BINDS(hs_b_int(bank_no), hs_b_str(d->document_id)), &rows, err));
 	d->by_type[HS_OBSERVATION] = hs_row(&rows, 0)[0].i;
 	return HS_OK;
 }
@@ -150,7 +164,8 @@ enum hs_rc hs_document_get(struct hs_db *db, struct hs_pool *pool, const char *b
 	const struct hs_val *row;
 	struct hs_rows rows;
 
-	HS_TRY(hs_db_select(db, pool, sql[SQL_GET], HS_BINDS(hs_b_str(bank_id), hs_b_str(document_id)), &rows, err));
+	HS_TRY(hs_db_select(db, pool, sql[SQL_GET],
+		HS_BINDS(hs_b_str(bank_id), hs_b_str(document_id)), &rows, err));
 	if (rows.n == 0)
 		return hs_fail(err, HS_E_NOT_FOUND, "Document not found");
 	row = hs_row(&rows, 0);
@@ -162,17 +177,19 @@ enum hs_rc hs_document_get(struct hs_db *db, struct hs_pool *pool, const char *b
 }
 
 enum hs_rc hs_chunk_list(struct hs_db *db, struct hs_pool *pool, const char *bank_id,
-	const char *document_id, int64_t limit, int64_t offset, struct hs_chunk_item **ret, size_t *ret_n,
-	int64_t *ret_total, struct hs_err *err)
+	const char *document_id, int64_t limit, int64_t offset, struct hs_chunk_item **ret,
+	size_t *ret_n, int64_t *ret_total, struct hs_err *err)
 {
 	struct hs_rows head, rows;
 
-	HS_TRY(hs_db_select(db, pool, sql[SQL_CHUNK_COUNT], HS_BINDS(hs_b_str(bank_id), hs_b_str(document_id)), &head,
-		err));
+	HS_TRY(hs_db_select(db, pool, sql[SQL_CHUNK_COUNT],
+		HS_BINDS(hs_b_str(bank_id), hs_b_str(document_id)), &head, err));
 	if (head.n == 0)
 		return hs_fail(err, HS_E_NOT_FOUND, "Document not found");
-	HS_TRY(hs_db_select(db, pool, sql[SQL_CHUNKS], HS_BINDS(hs_b_int(hs_row(&head, 0)[0].i), hs_b_str(document_id),
-		hs_b_int(limit), hs_b_int(offset)), &rows, err));
+	HS_TRY(hs_db_select(db, pool, sql[SQL_CHUNKS],
+		HS_BINDS(hs_b_int(hs_row(&head, 0)[0].i), hs_b_str(document_id), hs_b_int(limit),
+			hs_b_int(offset)),
+		&rows, err));
 	*ret = hs_rows_read(pool, chunk_cols, HS_COUNT(chunk_cols), sizeof(**ret), &rows);
 	*ret_n = rows.n;
 	*ret_total = hs_row(&head, 0)[1].i;
@@ -184,8 +201,9 @@ enum hs_rc hs_chunk_get(struct hs_db *db, struct hs_pool *pool, const char *bank
 {
 	struct hs_rows rows;
 
-	HS_TRY(hs_db_select(db, pool, sql[SQL_CHUNK], HS_BINDS(hs_b_str(bank_id), hs_b_str(document_id),
-		hs_b_int(chunk_index)), &rows, err));
+	HS_TRY(hs_db_select(db, pool, sql[SQL_CHUNK],
+		HS_BINDS(hs_b_str(bank_id), hs_b_str(document_id), hs_b_int(chunk_index)), &rows,
+		err));
 	if (rows.n == 0)
 		return hs_fail(err, HS_E_NOT_FOUND, "Chunk not found");
 	hs_row_read(pool, chunk_cols, HS_COUNT(chunk_cols), hs_row(&rows, 0), ret);

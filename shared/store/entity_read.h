@@ -12,12 +12,13 @@
 
 struct hs_entity_item {
 	const char *id, *canonical_name;
-	const char *metadata;           /* JSON text; NULL = none */
+	const char *metadata; /* JSON text; NULL = none */
 	int64_t mention_count, first_seen_us, last_seen_us;
 };
 /* Most mentioned first, then the latest seen. */
-HS_MUST enum hs_rc hs_entity_list(struct hs_db *db, struct hs_pool *pool, int64_t bank_no, int64_t limit,
-	int64_t offset, struct hs_entity_item **ret, size_t *ret_n, int64_t *ret_total, struct hs_err *err);
+HS_MUST enum hs_rc hs_entity_list(struct hs_db *db, struct hs_pool *pool, int64_t bank_no,
+	int64_t limit, int64_t offset, struct hs_entity_item **ret, size_t *ret_n,
+	int64_t *ret_total, struct hs_err *err);
 HS_MUST enum hs_rc hs_entity_get(struct hs_db *db, struct hs_pool *pool, const char *bank_id,
 	const char *id, struct hs_entity_item *ret, struct hs_err *err);
 

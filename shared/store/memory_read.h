@@ -13,22 +13,26 @@
 
 #include "store/memory.h"
 
-enum hs_consolidation_state { HS_CONSOLIDATION_FAILED, HS_CONSOLIDATION_PENDING, HS_CONSOLIDATION_DONE };
+enum hs_consolidation_state {
+	HS_CONSOLIDATION_FAILED,
+	HS_CONSOLIDATION_PENDING,
+	HS_CONSOLIDATION_DONE
+};
 
 /* A window on one date of a row; rows without that date drop out. */
 struct hs_window {
 	bool on;
-	int axis;                       /* index into the caller's names; orders by it, newest first */
-	int64_t start_us, end_us;       /* from, before; HS_TIME_NONE = open */
+	int axis;                 /* index into the caller's names; orders by it, newest first */
+	int64_t start_us, end_us; /* from, before; HS_TIME_NONE = open */
 };
-extern const char *const hs_memory_time_names[];  /* NULL-ended, for HS_ENUM */
+extern const char *const hs_memory_time_names[]; /* NULL-ended, for HS_ENUM */
 extern const struct hs_sql_list hs_memory_read_sql;
 
 struct hs_memory_filter {
-	const char *type, *q, *document_id, *entity_id;  /* NULL or "" = no filter */
-	int consolidation;              /* enum hs_consolidation_state, -1 = any; else facts only */
-	bool invalidated;               /* the archive: it has no rows yet */
-	struct hs_scope scope;          /* tags */
+	const char *type, *q, *document_id, *entity_id; /* NULL or "" = no filter */
+	int consolidation;     /* enum hs_consolidation_state, -1 = any; else facts only */
+	bool invalidated;      /* the archive: it has no rows yet */
+	struct hs_scope scope; /* tags */
 	struct hs_window window;
 	int64_t limit, offset;
 };
@@ -36,13 +40,14 @@ struct hs_memory_filter {
 struct hs_memory_item {
 	int64_t unit_no;
 	const char *id, *fact_type, *text, *context, *document_id;
-	int64_t chunk_index;            /* -1 = none */
+	int64_t chunk_index; /* -1 = none */
 	int64_t event_us, occurred_start_us, occurred_end_us, mentioned_us;
 	int64_t consolidated_us, consolidation_failed_us, edited_us, updated_us;
-	int64_t proof_count;            /* 0 for facts */
-	const char *metadata, *tags, *observation_scopes;  /* JSON text; metadata and scopes may be NULL */
-	struct hs_strs entities;        /* canonical names */
-	struct hs_strs source_ids;      /* observations */
+	int64_t proof_count; /* 0 for facts */
+	const char *metadata, *tags,
+		*observation_scopes; /* JSON text; metadata and scopes may be NULL */
+	struct hs_strs entities;     /* canonical names */
+	struct hs_strs source_ids;   /* observations */
 };
 struct hs_memory_page {
 	struct hs_memory_item *v;
@@ -68,8 +73,8 @@ struct hs_tag_count {
 	int64_t count;
 };
 struct hs_tag_query {
-	bool models;                    /* tags of mental models instead of memories */
-	const char *q;                  /* whole tag, any case, '*' = any run; NULL or "" = all */
+	bool models;   /* tags of mental models instead of memories */
+	const char *q; /* whole tag, any case, '*' = any run; NULL or "" = all */
 	int64_t limit, offset;
 };
 /* Most used first, then by tag. */
@@ -84,6 +89,7 @@ void hs_window_sql(struct hs_sql *q, const struct hs_window *w, const char *colu
 /* " LIMIT ? OFFSET ?" */
 void hs_page_sql(struct hs_sql *q, int64_t limit, int64_t offset);
 /* One number of a statement that gives one row. */
-HS_MUST enum hs_rc hs_count_sql(struct hs_db *db, struct hs_sql *q, int64_t *ret, struct hs_err *err);
+HS_MUST enum hs_rc hs_count_sql(
+	struct hs_db *db, struct hs_sql *q, int64_t *ret, struct hs_err *err);
 
 #endif
