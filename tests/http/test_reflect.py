@@ -394,10 +394,18 @@ def test_reflect_case_45_disposition_and_temperature(facts, llm):
     assert len(bold) > len(plain) + 50
 
 
-def test_reflect_case_36_directive_text_is_no_answer(bank):
+def test_reflect_case_36_directive_text_is_no_answer(bank, llm):
+    rule = "Always greet the captain first."
     bank.make()
-    directive(bank, "Tone", "Always greet the captain first.")
-    assert "greet the captain" not in reflect(bank)["text"]
+    directive(bank, "Tone", rule)
+    for rules in ([], [closing({"text": "chat"})]):
+        llm.reset()
+        llm.script(*rules)
+        assert "greet the captain" not in reflect(bank)["text"]
+        # rules and data stand apart
+        for c in llm.chats():
+            assert rule in texts_in(c["body"]["messages"], "system")
+            assert rule not in texts_in(c["body"]["messages"], "user")
 
 
 # ---- the loop ----
