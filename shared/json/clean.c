@@ -86,42 +86,73 @@ static bool may_need_work(const char *bytes, size_t n)
 	return false;
 }
 
+/* The walk over JSON text: one step takes some bytes of it and keeps all or none of them. */
+struct walk {
+	const char *p, *end;
+	bool in_string;
+};
+struct step {
+	const char *at;
+	size_t bytes;
+	bool keep;
+};
+
+static struct step next_step(struct walk *w)
+{
+	struct step s = {w->p, 1, true};
+
+	if (w->in_string && *w->p == '\\') {
+		struct escape e = escape_at(w->p, w->end);
+
+		/* the parser stops at a malformed one; cutting further could only make it valid */
+		s.bytes = e.bytes ? e.bytes : (size_t)(w->end - w->p);
+		s.keep = e.keep || e.bytes == 0;
+	} else if (*w->p == '"') {
+		w->in_string = !w->in_string;
+	} else {
+		s.keep = !(w->in_string && *w->p == 0x7F);
+	}
+	w->p += s.bytes;
+	return s;
+}
+
 const char *hs_clean_json(struct hs_pool *pool, const char *bytes, size_t n, size_t *ret_n)
 {
-	const char *p = bytes, *end = bytes + n;
+	struct walk w = {bytes, bytes + n, false};
 	char *out, *d;
-	bool in_string = false;
 
 	*ret_n = n;
 	if (n == 0 || !may_need_work(bytes, n))
 		return bytes;
 	out = d = hs_pool_alloc(pool, n + 1);
-	while (p < end) {
-		if (in_string && *p == '\\') {
-			struct escape e = escape_at(p, end);
+	while (w.p < w.end) {
+		struct step s = next_step(&w);
 
-			if (e.bytes == 0) {
-				/* the parser stops here; cutting further could only make it valid */
-				memcpy(d, p, (size_t)(end - p));
-				d += end - p;
-				break;
-			}
-			if (e.keep) {
-				memcpy(d, p, e.bytes);
-				d += e.bytes;
-			}
-			p += e.bytes;
+		if (!s.keep)
 			continue;
-		}
-		if (*p == '"')
-			in_string = !in_string;
-		if (!(in_string && *p == 0x7F))
-			*d++ = *p;
-		p++;
+		memcpy(d, s.at, s.bytes);
+		d += s.bytes;
 	}
 	*d = '\0';
 	*ret_n = (size_t)(d - out);
 	return out;
+}
+
+size_t hs_clean_json_origin(const char *bytes, size_t n, size_t offset)
+{
+	struct walk w = {bytes, bytes + n, false};
+	size_t kept = 0;
+
+	while (w.p < w.end) {
+		struct step s = next_step(&w);
+
+		if (!s.keep)
+			continue;
+		if (kept + s.bytes > offset)
+			return (size_t)(s.at - bytes) + (offset - kept);
+		kept += s.bytes;
+	}
+	return n;
 }
 
 /* Do the last three bytes written encode a surrogate (ED A0..BF 80..BF)? */

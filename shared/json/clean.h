@@ -16,6 +16,8 @@
 /* Over JSON text, before parsing: raw 0x7F and the escapes above inside strings go; raw control
  * characters are left for the parser to refuse. Returns the input when nothing had to go. */
 const char *hs_clean_json(struct hs_pool *pool, const char *bytes, size_t n, size_t *ret_n);
+/* Where in the uncleaned text the byte at offset of the cleaned one stood. */
+size_t hs_clean_json_origin(const char *bytes, size_t n, size_t offset);
 /* Over plain text (query values, model output): bytes, and UTF-8 encoded surrogates. */
 char *hs_clean_text(struct hs_pool *pool, const char *s, size_t n);
 

@@ -108,13 +108,14 @@ static size_t fault_bytes(const json_error_t *e, size_t n)
 	return len <= at ? at - len : at;
 }
 
-static void set_fault(struct hs_json_fault *fault, const char *text, size_t n, size_t at, bool deep,
-	const char *reason)
+/* at: offset in the cleaned text; clients count in what they sent. */
+static void set_fault(struct hs_json_fault *fault, const char *bytes, size_t n, size_t at,
+	bool deep, const char *reason)
 {
 	if (!fault)
 		return;
 	memset(fault, 0, sizeof(*fault));
-	fault->offset_chars = hs_utf8_chars(text, at < n ? at : n);
+	fault->offset_chars = hs_utf8_chars(bytes, hs_clean_json_origin(bytes, n, at));
 	fault->too_deep = deep;
 	snprintf(fault->text, sizeof(fault->text), "%s", reason);
 	if (!hs_utf8_valid(fault->text, strlen(fault->text))) {
@@ -150,12 +151,12 @@ enum hs_rc hs_json_parse(struct hs_pool *pool, const char *bytes, size_t n, json
 
 	deep = too_deep_at(text, clean_n);
 	if (deep < clean_n) {
-		set_fault(fault, text, clean_n, deep, true, "nested too deep");
+		set_fault(fault, bytes, n, deep, true, "nested too deep");
 		return hs_fail(err, HS_E_PARSE, "JSON is nested deeper than %d", HS_JSON_DEPTH);
 	}
 	v = load(pool, text, clean_n, &e);
 	if (!v) {
-		set_fault(fault, text, clean_n, fault_bytes(&e, clean_n), false, e.text);
+		set_fault(fault, bytes, n, fault_bytes(&e, clean_n), false, e.text);
 		return hs_fail(err, HS_E_PARSE, "cannot read JSON: %s", e.text);
 	}
 	*ret = hs_json_keep(pool, v);

@@ -73,6 +73,8 @@ static void a_fault_says_where_in_characters(void **state)
 		{"{\"a\":1}}", 7},
 		{"[1,", 3},
 		{"{'a':1}", 1},
+		/* counted in what was sent, not in what is left after cleaning */
+		{"{\"a\\u0000\\u0001\": x}", 18},
 	};
 
 	for (size_t i = 0; i < HS_COUNT(rows); i++) {
