@@ -110,23 +110,13 @@ static enum hs_rc record_in_tx(struct hs_db *db, void *arg, struct hs_err *err)
 	return hs_mm_update(db, r->pool, r->m.bank_no, r->m.id, &c, err);
 }
 
-/* Kind and text of the error; of database errors the kind's own text alone, so that no SQL shows. */
-static const char *message(struct hs_pool *pool, const struct hs_err *cause)
-{
-	bool database = cause->rc >= HS_E_DB && cause->rc <= HS_E_DB_TIMEOUT;
-	bool shown = !database && cause->msg[0] && hs_utf8_valid(cause->msg, strlen(cause->msg));
-
-	if (cause->rc == HS_E_REFRESH)
-		return hs_pool_strdup(pool, cause->msg);
-	return hs_pool_printf(pool, "%s: %s", hs_rc_name(cause->rc), shown ? cause->msg : hs_rc_text(cause->rc));
-}
-
 void hs_refresh_write_failure(struct hs_refreshing *r, struct hs_err *cause)
 {
 	json_t *response = hs_refresh_failed_response(r);
 	struct failure f = {
 		.r = r,
-		.message = message(r->pool, cause),
+		.message = cause->rc == HS_E_REFRESH ? hs_pool_strdup(r->pool, cause->msg)
+						     : hs_run_error_text(r->pool, cause),
 		.response = response ? hs_json_text(r->pool, response) : NULL,
 	};
 	struct hs_err err = {0};

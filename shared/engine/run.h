@@ -35,6 +35,8 @@ struct hs_run {
 
 /* HS_E_CANCELLED or HS_E_TIMEOUT when the work should stop here. */
 HS_MUST enum hs_rc hs_run_check(const struct hs_run *run, struct hs_err *err);
+/* "LLM_DOWN: text" for operations and histories: texts of the database never reach a client. */
+const char *hs_run_error_text(struct hs_pool *pool, const struct hs_err *err);
 /* hs_llm_chat with the run's cancel test, deadline and usage sum; counts metrics. */
 HS_MUST enum hs_rc hs_run_chat(struct hs_run *run, struct hs_llm_call *call, struct hs_llm_reply *ret, struct hs_err *err);
 

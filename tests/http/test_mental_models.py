@@ -706,7 +706,8 @@ def test_models_case_58_failure_entries(hasty, hasty_bank):
     assert set(first) == {"previous_content", "previous_reflect_response", "changed_at", "kind", "outcome",
                           "failure_reason", "error_message"}
     assert first["kind"] == "refresh_failed" and first["outcome"] == "refresh_failed_error"
-    assert first["failure_reason"] == "unexpected_error" and first["error_message"]
+    assert first["failure_reason"] == "unexpected_error"
+    assert first["error_message"] == op["error_message"] and first["error_message"].startswith("LLM_AUTH: ")
     assert "test-key-123" not in first["error_message"]
     assert first["previous_content"] is None and first["previous_reflect_response"] is None
     assert "kind" not in last and last["previous_content"] == ""

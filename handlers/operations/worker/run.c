@@ -82,17 +82,6 @@ static bool fails_at_once(enum hs_rc rc)
 	}
 }
 
-/* "LLM_DOWN: text": texts of the database never reach a client. */
-static const char *error_text(struct job *j, const struct hs_err *err)
-{
-	bool database = err->rc >= HS_E_DB && err->rc <= HS_E_DB_TIMEOUT;
-	const char *name = hs_rc_name(err->rc);
-
-	if (hs_str_starts(name, "HS_E_"))
-		name += strlen("HS_E_");
-	return hs_pool_printf(j->pool, "%s: %s", name, !database && err->msg[0] ? err->msg : hs_err_public(err));
-}
-
 static enum hs_rc consolidation_outcome(struct job *j, struct hs_finish *f, struct hs_err *err)
 {
 	int64_t n = j->op.retry_count < 20 ? j->op.retry_count : 20;
@@ -116,7 +105,7 @@ static enum hs_rc outcome(struct job *j, enum hs_rc rc, const struct hs_err *cau
 		f->kind = HS_FINISH_COMPLETED;
 		return HS_OK;
 	}
-	f->error = error_text(j, cause);
+	f->error = hs_run_error_text(j->pool, cause);
 	if (rc == HS_E_CANCELLED) {
 		f->kind = HS_FINISH_HAND_BACK;
 	} else if (cause->retry_at_us > 0 && (rc == HS_E_DEFERRED || rc == HS_E_LLM_QUOTA)) {
