@@ -34,6 +34,7 @@ static const char *const sql[] = {
 	[SQL_UNITS] = "SELECT unit_no FROM memory_units WHERE bank_no = ? AND document_id = ? ORDER BY unit_no",
 	[SQL_DELETE] = "DELETE FROM documents WHERE bank_no = ? AND document_id = ?",
 };
+HS_SQL_LIST(hs_document_sql, sql);
 
 static const struct hs_col doc_cols[] = {
 	HS_COL_STR(struct hs_doc_row, document_id),

@@ -47,4 +47,6 @@ char *hs_chunk_id(struct hs_pool *pool, const char *bank_id, const char *documen
 /* The other way; false when it is no chunk id. */
 HS_MUST bool hs_chunk_id_parse(struct hs_pool *pool, const char *chunk_id, const char **ret_bank_id, const char **ret_document_id, int64_t *ret_index);
 
+extern const struct hs_sql_list hs_document_sql;
+
 #endif

@@ -16,6 +16,7 @@ static const char *const sql[] = {
 	[SQL_RETAG] = "UPDATE memory_units SET tags = ?, updated_at = ? WHERE bank_no = ? AND unit_no = ?",
 	[SQL_TAGS_CLEAR] = "DELETE FROM unit_tags WHERE bank_no = ? AND unit_no = ?",
 };
+HS_SQL_LIST(hs_memory_sql, sql);
 
 static const char insert_tag[] = "INSERT INTO unit_tags (bank_no, tag, unit_no) VALUES ";
 

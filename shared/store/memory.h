@@ -88,4 +88,7 @@ HS_MUST enum hs_rc hs_memory_delete_units(struct hs_db *db, struct hs_pool *pool
  * too); else the units of that type, with the sweep for facts. An unknown type deletes nothing. */
 HS_MUST enum hs_rc hs_memory_clear(struct hs_db *db, struct hs_pool *pool, int64_t bank_no, const char *type, struct hs_deleted *ret, struct hs_err *err);
 
+extern const struct hs_sql_list hs_memory_sql;
+extern const struct hs_sql_list hs_memory_delete_sql, hs_memory_clear_sql;
+
 #endif

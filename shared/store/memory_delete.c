@@ -13,6 +13,7 @@ static const char *const sql[] = {
 	[SQL_COUNT] = "SELECT COUNT(*) FROM memory_units WHERE bank_no = ?",
 	[SQL_BY_TYPE] = "SELECT unit_no FROM memory_units WHERE bank_no = ? AND fact_type = ? ORDER BY unit_no",
 };
+HS_SQL_LIST(hs_memory_delete_sql, sql);
 
 /* Rows of side tables that go with a unit, by the column that holds its number. */
 static const char *const side_rows[] = {
@@ -43,6 +44,7 @@ static const char *const whole_bank[] = {
 	"DELETE FROM entities WHERE bank_no = ?",
 	"DELETE FROM entity_cooccurrences WHERE bank_no = ?",
 };
+HS_SQL_LIST(hs_memory_clear_sql, whole_bank);
 
 static enum hs_rc delete_in(struct hs_db *db, struct hs_pool *pool, const char *head, int64_t bank_no, const int64_t *nos, size_t n, uint64_t *ret_affected, struct hs_err *err)
 {

@@ -161,4 +161,6 @@ HS_MUST enum hs_rc hs_mm_stamp_failure(struct hs_db *db, int64_t bank_no, const 
 HS_MUST enum hs_rc hs_mm_delete(struct hs_db *db, struct hs_pool *pool, const char *bank_id,
 	const char *id, struct hs_err *err);
 
+extern const struct hs_sql_list hs_mental_model_sql;
+
 #endif

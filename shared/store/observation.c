@@ -23,6 +23,7 @@ static const char *const sql[] = {
 		     "(SELECT h FROM (SELECT history_no AS h FROM observation_history WHERE bank_no = ? AND observation_no = ? "
 		     "ORDER BY history_no DESC LIMIT 1 OFFSET ?) AS newest)",
 };
+HS_SQL_LIST(hs_observation_sql, sql);
 
 /* The facts among these numbers that are live, in the order given, each once. */
 static enum hs_rc live_facts(struct hs_db *db, struct hs_pool *pool, int64_t bank_no, const int64_t *nos, size_t n, int64_t **ret, size_t *ret_n, struct hs_err *err)

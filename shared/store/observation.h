@@ -48,4 +48,6 @@ HS_MUST enum hs_rc hs_observation_delete(struct hs_db *db, struct hs_pool *pool,
  * the facts included, are pending again. */
 HS_MUST enum hs_rc hs_observation_sweep(struct hs_db *db, struct hs_pool *pool, int64_t bank_no, const int64_t *fact_nos, size_t n, struct hs_deleted *ret, struct hs_err *err);
 
+extern const struct hs_sql_list hs_observation_sql;
+
 #endif

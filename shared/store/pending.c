@@ -3,7 +3,7 @@
 #include "json/json.h"
 
 enum { SQL_LIST, SQL_COUNT, SQL_WAITING, SQL_OLDEST, SQL_OBSERVATIONS };
-static const char *const sql[] = {
+static const char *const fragments[] = {
 	[SQL_LIST] = "SELECT u.unit_no FROM memory_units u WHERE u.bank_no = ?",
 	[SQL_COUNT] = "SELECT COUNT(*) FROM memory_units u WHERE u.bank_no = ?",
 	[SQL_WAITING] = " AND u.consolidated_at IS NULL AND u.consolidation_failed_at IS NULL AND "
@@ -47,18 +47,18 @@ static struct hs_sql waiting(struct hs_pool *pool, int64_t bank_no, json_t *scop
 
 	hs_sql_add(&q, head);
 	hs_sql_bind(&q, hs_b_int(bank_no));
-	hs_sql_add(&q, sql[SQL_WAITING]);
+	hs_sql_add(&q, fragments[SQL_WAITING]);
 	hs_scope_sql(&q, &scope, &hs_scope_units);
 	return q;
 }
 
 enum hs_rc hs_pending_facts(struct hs_db *db, struct hs_pool *pool, int64_t bank_no, json_t *scopes, int64_t max, struct hs_unit_row **ret, size_t *ret_n, struct hs_err *err)
 {
-	struct hs_sql q = waiting(pool, bank_no, scopes, sql[SQL_LIST]);
+	struct hs_sql q = waiting(pool, bank_no, scopes, fragments[SQL_LIST]);
 	struct hs_rows rows;
 	int64_t *nos;
 
-	hs_sql_add(&q, sql[SQL_OLDEST]);
+	hs_sql_add(&q, fragments[SQL_OLDEST]);
 	hs_sql_bind(&q, hs_b_int(max));
 	HS_TRY(hs_sql_select(db, &q, &rows, err));
 	nos = HS_NEW_ARRAY(pool, int64_t, rows.n + 1);
@@ -69,7 +69,7 @@ enum hs_rc hs_pending_facts(struct hs_db *db, struct hs_pool *pool, int64_t bank
 
 enum hs_rc hs_pending_count(struct hs_db *db, struct hs_pool *pool, int64_t bank_no, json_t *scopes, int64_t *ret_n, struct hs_err *err)
 {
-	struct hs_sql q = waiting(pool, bank_no, scopes, sql[SQL_COUNT]);
+	struct hs_sql q = waiting(pool, bank_no, scopes, fragments[SQL_COUNT]);
 	struct hs_rows rows;
 
 	HS_TRY(hs_sql_select(db, &q, &rows, err));
@@ -85,9 +85,9 @@ enum hs_rc hs_observations_count(struct hs_db *db, struct hs_pool *pool, int64_t
 
 	scope.tags = *tags;
 	scope.match = HS_ALL_STRICT;
-	hs_sql_add(&q, sql[SQL_COUNT]);
+	hs_sql_add(&q, fragments[SQL_COUNT]);
 	hs_sql_bind(&q, hs_b_int(bank_no));
-	hs_sql_add(&q, sql[SQL_OBSERVATIONS]);
+	hs_sql_add(&q, fragments[SQL_OBSERVATIONS]);
 	hs_scope_sql(&q, &scope, &hs_scope_units);
 	HS_TRY(hs_sql_select(db, &q, &rows, err));
 	*ret_n = rows.n ? hs_row(&rows, 0)[0].i : 0;

@@ -16,6 +16,7 @@ static const char *const sql[] = {
 			  "ON DUPLICATE KEY UPDATE units = units + VALUES(units), "
 			  "total_len = total_len + VALUES(total_len)",
 };
+HS_SQL_LIST(hs_posting_sql, sql);
 
 struct hs_bind hs_posting_pack(struct hs_pool *pool, const struct hs_terms *terms)
 {

@@ -43,4 +43,6 @@ typedef void hs_posting_fn(void *arg, const struct hs_posting *p);
 /* Stream the postings of the terms whose units pass the scope. */
 HS_MUST enum hs_rc hs_postings_each(struct hs_db *db, struct hs_pool *pool, int64_t bank_no, const struct hs_term_df *terms, size_t n, const struct hs_scope *scope, hs_posting_fn *fn, void *arg, struct hs_err *err);
 
+extern const struct hs_sql_list hs_posting_sql;
+
 #endif

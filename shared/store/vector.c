@@ -11,6 +11,7 @@ static const char *const sql[] = {
 	[SQL_MAKE] = "INSERT INTO embedders (tag) VALUES (?)",
 	[SQL_FOREIGN] = "SELECT COUNT(*) FROM unit_embeddings WHERE bank_no = ? AND embedder_no <> ?",
 };
+HS_SQL_LIST(hs_vector_sql, sql);
 
 enum hs_rc hs_embedder_find(struct hs_db *db, struct hs_pool *pool, const char *tag, int64_t *ret_no, struct hs_err *err)
 {

@@ -28,4 +28,6 @@ HS_MUST enum hs_rc hs_vectors_foreign(struct hs_db *db, struct hs_pool *pool, in
 /* Dot product of two vectors; the loop is compiled for several instruction sets. */
 float hs_dot(const float *a, const float *b, size_t dim);
 
+extern const struct hs_sql_list hs_vector_sql;
+
 #endif
