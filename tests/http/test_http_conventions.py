@@ -159,6 +159,18 @@ def test_banks_case_39_last_of_equal_keys_wins(bank):
     assert ok(a)["name"] == "b"
 
 
+def test_a_zipped_answer_keeps_its_tag(bank):
+    bank.make()
+    plain = bank.get("/config")
+    zipped = bank.get("/config", headers={"Accept-Encoding": "gzip"})
+    assert zipped.headers["Content-Encoding"] == "gzip"
+    assert gzip.decompress(zipped.body) == plain.body
+    assert zipped.headers["ETag"].removeprefix("W/") == plain.headers["ETag"]
+    for tag in (zipped.headers["ETag"], f'"other", {plain.headers["ETag"]}', "*"):
+        assert bank.get("/config", headers={"If-None-Match": tag}).status == 304
+    assert bank.get("/config", headers={"If-None-Match": '"other"'}).status == 200
+
+
 # validation
 
 def test_validation_lists_every_fault(bank):
@@ -398,6 +410,42 @@ def test_sigterm_lets_a_running_call_end(own_stack):
     assert s.processes["reflect"].stop() == 0
     t.join()
     assert got == [200]
+
+
+# sockets
+
+@pytest.mark.parametrize("how", ["passed", "stdin"])
+def test_a_socket_from_outside(own_stack, how):
+    """As a service manager (descriptor 3, LISTEN_FDS) and as spawn-fcgi (descriptor 0) give it."""
+    s = banks_alone(own_stack)
+    path = s.run / "outside.sock"
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(path))
+        listening.listen(16)
+        argv = [program_path("banks"), "--config", s.config]
+        if how == "passed":
+            script = 'LISTEN_PID=$$; export LISTEN_PID; exec "$@"'
+            child = subprocess.Popen(["sh", "-c", script, "sh", *argv], env={**s.env(), "LISTEN_FDS": "1"},
+                                     stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL, close_fds=False,
+                                     preexec_fn=lambda: os.dup2(listening.fileno(), 3))
+        else:
+            child = subprocess.Popen(argv, env=s.env(), stdin=listening, stderr=subprocess.DEVNULL)
+        try:
+            for _ in range(3):
+                assert fcgi.answer(fcgi.request(path, uri="/health"))[0] == 200
+        finally:
+            child.terminate()
+            assert child.wait(10) == 0
+
+
+def test_no_socket_is_a_clear_error(own_stack):
+    s = banks_alone(own_stack)
+    done = subprocess.run([program_path("banks"), "--config", s.config], env=s.env(), stdin=subprocess.DEVNULL,
+                          capture_output=True, text=True, timeout=20)
+    assert done.returncode != 0 and "--socket" in done.stderr
+    done = subprocess.run([program_path("banks"), "--config", s.config, "--socket", "/tmp/" + "x" * 120],
+                          env=s.env(), capture_output=True, text=True, timeout=20)
+    assert done.returncode != 0 and "too long" in done.stderr
 
 
 # stop and hand over
