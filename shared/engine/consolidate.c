@@ -11,8 +11,8 @@
 #include "store/pending.h"
 #include "store/vector.h"
 
-#define LOOK_AHEAD 5               /* times the fetch size: how far the fair pick looks */
-#define IDLE_FETCHES 3             /* fetches in a row that finished nothing before a round gives up */
+#define LOOK_AHEAD 5   /* times the fetch size: how far the fair pick looks */
+#define IDLE_FETCHES 3 /* fetches in a row that finished nothing before a round gives up */
 
 /* ---- picking facts ---- */
 
@@ -49,7 +49,8 @@ static size_t group_of(struct hs_pool *pool, struct groups *g, const struct hs_u
 }
 
 /* At most `take` facts: each group its share, oldest first, a lone group as many as there are. */
-static struct groups pick(struct hs_pool *pool, const struct hs_unit_row *rows, size_t n, size_t take, size_t share)
+static struct groups pick(
+	struct hs_pool *pool, const struct hs_unit_row *rows, size_t n, size_t take, size_t share)
 {
 	struct groups g = {HS_NEW_ARRAY(pool, struct group, n + 1), 0};
 	size_t *of = HS_NEW_ARRAY(pool, size_t, n + 1), taken = 0;
@@ -88,9 +89,10 @@ static int64_t finished(const struct round *r)
 static json_t *counts(const struct round *r)
 {
 	const struct consolidation *c = &r->c;
-	json_t *v = json_pack("{s:I, s:I, s:I, s:I, s:I}", "observations_created", (json_int_t)c->created,
-		"observations_updated", (json_int_t)c->updated, "observations_merged", (json_int_t)c->merged,
-		"observations_deleted", (json_int_t)c->deleted, "memories_failed", (json_int_t)c->failed);
+	json_t *v = json_pack("{s:I, s:I, s:I, s:I, s:I}", "observations_created",
+		(json_int_t)c->created, "observations_updated", (json_int_t)c->updated,
+		"observations_merged", (json_int_t)c->merged, "observations_deleted",
+		(json_int_t)c->deleted, "memories_failed", (json_int_t)c->failed);
 
 	if (!v)
 		hs_out_of_memory(sizeof(void *));
@@ -145,12 +147,14 @@ static enum hs_rc run_fetch(struct round *r, size_t *ret_n, struct hs_err *err)
 {
 	struct hs_pool *pool = r->c.run->pool;
 	int64_t size = hs_cfg_int(r->c.cfg, HS_S_consolidation_batch_size);
-	int64_t ways = hs_cfg_int(r->c.cfg, HS_S_consolidation_llm_parallelism), share = (size + ways - 1) / ways;
+	int64_t ways = hs_cfg_int(r->c.cfg, HS_S_consolidation_llm_parallelism),
+		share = (size + ways - 1) / ways;
 	int64_t left = r->limit > 0 ? r->limit - finished(r) : size;
 	struct hs_unit_row *rows;
 	struct groups groups;
 
-	HS_TRY(hs_pending_facts(r->c.run->db, pool, r->c.bank->bank_no, r->in->scopes, size * LOOK_AHEAD, &rows, ret_n, err));
+	HS_TRY(hs_pending_facts(r->c.run->db, pool, r->c.bank->bank_no, r->in->scopes,
+		size * LOOK_AHEAD, &rows, ret_n, err));
 	groups = pick(pool, rows, *ret_n, (size_t)(left < size ? left : size), (size_t)share);
 	for (size_t i = 0; i < groups.n; i++)
 		HS_TRY(run_group(r, &groups.v[i], err));
@@ -183,7 +187,8 @@ static enum hs_rc run_fetches(struct round *r, bool *ret_more, struct hs_err *er
 static enum hs_rc submit_next(struct hs_db *db, void *arg, struct hs_err *err)
 {
 	const struct round *r = arg;
-	struct hs_consolidation_submit s = {.scopes = r->in->scopes, .round = r->in->round + 1, .manual = r->in->manual};
+	struct hs_consolidation_submit s = {
+		.scopes = r->in->scopes, .round = r->in->round + 1, .manual = r->in->manual};
 	const char *id;
 
 	return hs_submit_consolidation(db, r->c.run->pool, r->c.bank->bank_no, &s, &id, NULL, err);
@@ -215,14 +220,17 @@ static enum hs_rc run_round(struct round *r, struct hs_err *err)
 	bool more;
 
 	HS_TRY(hs_bank_config(run->pool, run->server, r->in->bank, &r->c.cfg, err));
-	if (!hs_cfg_bool(r->c.cfg, HS_S_enable_observations) || hs_mind_for(r->c.cfg, "consolidation") == HS_MIND_NONE) {
+	if (!hs_cfg_bool(r->c.cfg, HS_S_enable_observations) ||
+		hs_mind_for(r->c.cfg, "consolidation") == HS_MIND_NONE) {
 		r->status = "disabled";
 		return HS_OK;
 	}
 	if (run->embedder && !hs_embedder_none(run->embedder))
-		HS_TRY(hs_embedder_no(run->db, run->pool, hs_embedder_tag(run->embedder), &r->c.embedder_no, err));
+		HS_TRY(hs_embedder_no(run->db, run->pool, hs_embedder_tag(run->embedder),
+			&r->c.embedder_no, err));
 	r->limit = hs_cfg_int(r->c.cfg, HS_S_consolidation_max_memories_per_round);
-	HS_TRY(hs_pending_count(run->db, run->pool, r->in->bank->bank_no, r->in->scopes, &r->total, err));
+	HS_TRY(hs_pending_count(
+		run->db, run->pool, r->in->bank->bank_no, r->in->scopes, &r->total, err));
 	if (r->total == 0) {
 		r->status = "no_new_memories";
 		return HS_OK;
@@ -232,7 +240,8 @@ static enum hs_rc run_round(struct round *r, struct hs_err *err)
 	return more ? follow_up(r, err) : HS_OK;
 }
 
-enum hs_rc hs_consolidate_run(struct hs_run *run, const struct hs_consolidate_in *in, json_t **ret_result, struct hs_err *err)
+enum hs_rc hs_consolidate_run(struct hs_run *run, const struct hs_consolidate_in *in,
+	json_t **ret_result, struct hs_err *err)
 {
 	struct round r = {.c = {.run = run, .bank = in->bank}, .in = in, .status = "completed"};
 	enum hs_rc rc = run_round(&r, err);

@@ -2,6 +2,8 @@
  * consolidate - facts -> observations, one round of a bank.
  *
  * Floor:   engine. Rules: contract retain-recall 5. One reply's effects are one transaction.
+ * Scopes:  every fact is consolidated under its own tags (scope "combined"), whatever observation
+ *          scopes are stored with it: the other scopes come later. Groups run one after the other.
  */
 #ifndef HS_ENGINE_CONSOLIDATE_H
 #define HS_ENGINE_CONSOLIDATE_H

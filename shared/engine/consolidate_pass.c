@@ -7,14 +7,14 @@
 #include "json/json.h"
 #include "store/pending.h"
 
-#define LOOKS 3                    /* a batch, what it left out, and each of those alone */
+#define LOOKS 3 /* a batch, what it left out, and each of those alone */
 
 /* ---- what is known already ---- */
 
 struct known {
-	struct shown *shown;           /* union over the facts, in order of first appearance */
+	struct shown *shown; /* union over the facts, in order of first appearance */
 	size_t n;
-	json_t *json;                  /* as the call sees them */
+	json_t *json; /* as the call sees them */
 };
 
 static void set_time(json_t *o, const char *key, int64_t us)
@@ -48,7 +48,8 @@ static json_t *source_json(const struct hs_hit *h)
 static json_t *observation_json(const struct hs_hit *h, const struct hs_recall_out *found)
 {
 	json_t *sources = json_array();
-	json_t *o = json_pack("{s:s, s:s, s:I}", "id", h->id, "text", h->text, "proof_count", (json_int_t)h->proof_count);
+	json_t *o = json_pack("{s:s, s:s, s:I}", "id", h->id, "text", h->text, "proof_count",
+		(json_int_t)h->proof_count);
 
 	if (!o || !sources)
 		hs_out_of_memory(sizeof(void *));
@@ -72,7 +73,8 @@ static void add_known(struct consolidation *c, struct known *k, const struct hs_
 {
 	struct hs_pool *pool = c->run->pool;
 
-	k->shown = hs_pool_regrow(pool, k->shown, k->n * sizeof(*k->shown), (k->n + found->n_hits + 1) * sizeof(*k->shown));
+	k->shown = hs_pool_regrow(pool, k->shown, k->n * sizeof(*k->shown),
+		(k->n + found->n_hits + 1) * sizeof(*k->shown));
 	for (size_t i = 0; i < found->n_hits; i++) {
 		const struct hs_hit *h = &found->hits[i];
 
@@ -83,7 +85,8 @@ static void add_known(struct consolidation *c, struct known *k, const struct hs_
 	}
 }
 
-static struct hs_recall_in recall_in(const struct consolidation *c, const struct batch *b, size_t fact)
+static struct hs_recall_in recall_in(
+	const struct consolidation *c, const struct batch *b, size_t fact)
 {
 	struct hs_recall_in in = hs_recall_defaults(c->bank, c->cfg, b->facts[fact].text);
 
@@ -94,7 +97,8 @@ static struct hs_recall_in recall_in(const struct consolidation *c, const struct
 	in.max_tokens = hs_cfg_int(c->cfg, HS_S_consolidation_max_tokens);
 	in.with_source_facts = true;
 	in.source_tokens = hs_cfg_int(c->cfg, HS_S_consolidation_source_facts_max_tokens);
-	in.source_tokens_each = hs_cfg_int(c->cfg, HS_S_consolidation_source_facts_max_tokens_per_observation);
+	in.source_tokens_each =
+		hs_cfg_int(c->cfg, HS_S_consolidation_source_facts_max_tokens_per_observation);
 	in.prefer_observations = 0;
 	in.rank_by_arm = true;
 	in.strict = true;
@@ -102,7 +106,8 @@ static struct hs_recall_in recall_in(const struct consolidation *c, const struct
 }
 
 /* One embedding call for the batch, then a look-up for every fact. */
-static enum hs_rc look_up(struct consolidation *c, const struct batch *b, struct known *ret, struct hs_err *err)
+static enum hs_rc look_up(
+	struct consolidation *c, const struct batch *b, struct known *ret, struct hs_err *err)
 {
 	struct hs_run *run = c->run;
 	struct hs_vec *vecs = HS_NEW_ARRAY(run->pool, struct hs_vec, b->n + 1);
@@ -112,7 +117,8 @@ static enum hs_rc look_up(struct consolidation *c, const struct batch *b, struct
 	for (size_t i = 0; i < b->n; i++)
 		hs_strs_add(run->pool, &texts, b->facts[i].text);
 	if (c->embedder_no)
-		HS_TRY(hs_embed(run->embedder, run->pool, &texts, true, run->deadline_us, vecs, err));
+		HS_TRY(hs_embed(
+			run->embedder, run->pool, &texts, true, run->deadline_us, vecs, err));
 	for (size_t i = 0; i < b->n; i++) {
 		struct hs_recall_in in = recall_in(c, b, i);
 		struct hs_recall_out found;
@@ -125,25 +131,29 @@ static enum hs_rc look_up(struct consolidation *c, const struct batch *b, struct
 }
 
 /* Observations the scope has room for; -1 = no limit. Untagged scopes have none. */
-static enum hs_rc free_slots(struct consolidation *c, const struct batch *b, int64_t *ret, struct hs_err *err)
+static enum hs_rc free_slots(
+	struct consolidation *c, const struct batch *b, int64_t *ret, struct hs_err *err)
 {
 	int64_t max = hs_cfg_int(c->cfg, HS_S_max_observations_per_scope), n;
 
 	*ret = -1;
 	if (max < 0 || b->scope.n == 0)
 		return HS_OK;
-	HS_TRY(hs_observations_count(c->run->db, c->run->pool, c->bank->bank_no, &b->scope, &n, err));
+	HS_TRY(hs_observations_count(
+		c->run->db, c->run->pool, c->bank->bank_no, &b->scope, &n, err));
 	*ret = n < max ? max - n : 0;
 	return HS_OK;
 }
 
 /* ---- the call ---- */
 
-static enum hs_rc ask(struct consolidation *c, const struct batch *b, const struct known *k, struct plan *ret,
-	struct hs_err *err)
+static enum hs_rc ask(struct consolidation *c, const struct batch *b, const struct known *k,
+	struct plan *ret, struct hs_err *err)
 {
-	struct hs_consolidation_fact *facts = HS_NEW_ARRAY(c->run->pool, struct hs_consolidation_fact, b->n + 1);
-	struct hs_consolidation_prompt_in in = {.cfg = c->cfg, .facts = facts, .n_facts = b->n, .observations = k->json};
+	struct hs_consolidation_fact *facts =
+		HS_NEW_ARRAY(c->run->pool, struct hs_consolidation_fact, b->n + 1);
+	struct hs_consolidation_prompt_in in = {
+		.cfg = c->cfg, .facts = facts, .n_facts = b->n, .observations = k->json};
 	json_t *actions;
 
 	for (size_t i = 0; i < b->n; i++)
@@ -164,8 +174,13 @@ static enum hs_rc ask(struct consolidation *c, const struct batch *b, const stru
 static bool is_batch_failure(enum hs_rc rc)
 {
 	static const enum hs_rc codes[] = {
-		HS_E_LLM_REPLY, HS_E_LLM_LENGTH, HS_E_LLM_OVERFLOW, HS_E_LLM_REFUSED, HS_E_LLM_POLICY,
-		HS_E_LLM_DOWN, HS_E_LLM_TIMEOUT,
+		HS_E_LLM_REPLY,
+		HS_E_LLM_LENGTH,
+		HS_E_LLM_OVERFLOW,
+		HS_E_LLM_REFUSED,
+		HS_E_LLM_POLICY,
+		HS_E_LLM_DOWN,
+		HS_E_LLM_TIMEOUT,
 	};
 
 	for (size_t i = 0; i < HS_COUNT(codes); i++)
@@ -176,9 +191,11 @@ static bool is_batch_failure(enum hs_rc rc)
 
 /* ---- one batch ---- */
 
-static enum hs_rc pass(struct consolidation *c, const struct batch *b, int look, struct hs_err *err);
+static enum hs_rc pass(
+	struct consolidation *c, const struct batch *b, int look, struct hs_err *err);
 
-static enum hs_rc halves(struct consolidation *c, const struct batch *b, int look, struct hs_err *err)
+static enum hs_rc halves(
+	struct consolidation *c, const struct batch *b, int look, struct hs_err *err)
 {
 	struct batch first = *b, second = *b;
 
@@ -190,7 +207,8 @@ static enum hs_rc halves(struct consolidation *c, const struct batch *b, int loo
 }
 
 /* The facts no applied action cites: together once more, then each alone. */
-static enum hs_rc look_again(struct consolidation *c, const struct batch *b, const struct outcome *o, int look, struct hs_err *err)
+static enum hs_rc look_again(struct consolidation *c, const struct batch *b,
+	const struct outcome *o, int look, struct hs_err *err)
 {
 	struct hs_unit_row *rest = HS_NEW_ARRAY(c->run->pool, struct hs_unit_row, b->n + 1);
 	struct batch left = {rest, 0, b->scope};

@@ -5,9 +5,9 @@
 #include "json/json.h"
 
 #define EDITS 2
-#define ID_BYTES ((size_t)64)      /* longer ids are compared as they are */
-#define ACTIONS_MAX ((size_t)1000) /* of each kind in one reply; what follows is ignored */
-#define SOURCES_MAX ((size_t)10000)  /* ids read in one reply; what follows is ignored */
+#define ID_BYTES ((size_t)64)       /* longer ids are compared as they are */
+#define ACTIONS_MAX ((size_t)1000)  /* of each kind in one reply; what follows is ignored */
+#define SOURCES_MAX ((size_t)10000) /* ids read in one reply; what follows is ignored */
 
 /* ---- ids ---- */
 
@@ -63,11 +63,11 @@ struct reader {
 	struct hs_pool *pool;
 	const struct batch *b;
 	const char **fact_ids, **shown_ids;
-	const char **shown_texts;      /* white space squeezed */
+	const char **shown_texts; /* white space squeezed */
 	size_t n_shown;
 	struct plan *p;
 	int64_t free_slots;
-	size_t n_sources;              /* ids read so far */
+	size_t n_sources; /* ids read so far */
 };
 
 static bool set_add(struct fact_set *s, size_t fact)
@@ -139,7 +139,8 @@ static struct plan_update *update_of(struct reader *r, size_t shown)
 	return &p->updates[p->n_updates++];
 }
 
-static void add_update(struct reader *r, size_t shown, const char *text, const struct fact_set *facts)
+static void add_update(
+	struct reader *r, size_t shown, const char *text, const struct fact_set *facts)
 {
 	struct plan_update *u = update_of(r, shown);
 
@@ -208,13 +209,26 @@ static void read_create(struct reader *r, json_t *action)
 		add_create(r, text, &facts);
 }
 
+/* What an update names: an index into the shown ones, or a fact (*ret_fact). A fact's exact id is not
+ * repaired into an observation's. */
+static int64_t target_of(struct reader *r, json_t *action, bool *ret_fact)
+{
+	const char *id = hs_json_str(action, "observation_id");
+	int64_t shown = hs_id_near(id, r->shown_ids, r->n_shown);
+	int64_t fact = hs_id_near(id, r->fact_ids, r->b->n);
+	bool exact = fact >= 0 && strcmp(id, r->fact_ids[fact]) == 0;
+
+	*ret_fact = fact >= 0 && (shown < 0 || exact);
+	return *ret_fact ? -1 : shown;
+}
+
 /* An update of something shown. One that names a fact is a create, read by the second round. */
 static void read_update(struct reader *r, json_t *action, bool as_create)
 {
-	const char *id = hs_json_str(action, "observation_id"), *text = text_of(r, action);
-	int64_t shown = hs_id_near(id, r->shown_ids, r->n_shown);
+	bool names_fact;
+	int64_t shown = target_of(r, action, &names_fact);
+	const char *text = text_of(r, action);
 	struct fact_set facts = sources(r, action);
-	bool names_fact = shown < 0 && hs_id_near(id, r->fact_ids, r->b->n) >= 0;
 
 	if (as_create) {
 		if (names_fact && text && facts.n)
@@ -239,7 +253,8 @@ static bool is_updated(const struct plan *p, size_t shown)
 
 static void read_delete(struct reader *r, json_t *action)
 {
-	const char *id = hs_json_str(action, "observation_id"), *into = hs_json_str(action, "merged_into");
+	const char *id = hs_json_str(action, "observation_id"),
+		   *into = hs_json_str(action, "merged_into");
 	int64_t shown = hs_id_near(id ? id : hs_json_str(action, "id"), r->shown_ids, r->n_shown);
 	struct plan *p = r->p;
 
@@ -276,12 +291,14 @@ static size_t upto(const json_t *list)
 	return n < ACTIONS_MAX ? n : ACTIONS_MAX;
 }
 
-void hs_plan_read(struct hs_pool *pool, json_t *actions, const struct batch *b, const struct shown *shown,
-	size_t n_shown, int64_t free_slots, struct plan *ret)
+void hs_plan_read(struct hs_pool *pool, json_t *actions, const struct batch *b,
+	const struct shown *shown, size_t n_shown, int64_t free_slots, struct plan *ret)
 {
-	json_t *creates = hs_json_arr(actions, "creates"), *updates = hs_json_arr(actions, "updates");
+	json_t *creates = hs_json_arr(actions, "creates"),
+	       *updates = hs_json_arr(actions, "updates");
 	json_t *deletes = hs_json_arr(actions, "deletes");
-	struct reader r = {.pool = pool, .b = b, .n_shown = n_shown, .p = ret, .free_slots = free_slots};
+	struct reader r = {
+		.pool = pool, .b = b, .n_shown = n_shown, .p = ret, .free_slots = free_slots};
 	size_t i, most = json_array_size(creates) + json_array_size(updates) + n_shown + 1;
 
 	memset(ret, 0, sizeof(*ret));

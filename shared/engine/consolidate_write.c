@@ -12,7 +12,7 @@ struct write {
 	const struct batch *b;
 	const struct shown *shown;
 	const struct plan *p;
-	struct hs_vec *vecs;           /* updates with a new text, then creates */
+	struct hs_vec *vecs; /* updates with a new text, then creates */
 	int64_t stamp_us;
 	struct outcome *out;
 	int64_t created, updated, merged, deleted, skipped;
@@ -58,7 +58,7 @@ static enum hs_rc embed(struct write *w, struct hs_err *err)
 static bool same(const struct hs_unit_row *read, const struct hs_unit_row *now)
 {
 	return read->updated_us == now->updated_us && read->edited_us == now->edited_us &&
-		hs_str_eq(read->observation_scopes, now->observation_scopes);
+	       hs_str_eq(read->observation_scopes, now->observation_scopes);
 }
 
 /* Under the clock row nobody else writes memories of the bank, so plain reads are final. */
@@ -105,8 +105,12 @@ struct sum {
 static struct sum sum_of(struct write *w, const struct fact_set *set)
 {
 	struct sum s = {
-		HS_NEW_ARRAY(w->c->run->pool, int64_t, set->n + 1), 0,
-		HS_TIME_NONE, HS_TIME_NONE, HS_TIME_NONE, HS_TIME_NONE,
+		HS_NEW_ARRAY(w->c->run->pool, int64_t, set->n + 1),
+		0,
+		HS_TIME_NONE,
+		HS_TIME_NONE,
+		HS_TIME_NONE,
+		HS_TIME_NONE,
 	};
 
 	for (size_t i = 0; i < set->n; i++) {
@@ -166,7 +170,8 @@ static enum hs_rc write_update(struct hs_db *db, struct write *w, size_t i, stru
 	c.occurred_start_us = s.start_us;
 	c.occurred_end_us = s.end_us;
 	c.mentioned_us = s.mentioned_us;
-	HS_TRY(hs_observation_apply(db, w->c->run->pool, w->c->bank->bank_no, w->stamp_us, &c, &found, err));
+	HS_TRY(hs_observation_apply(
+		db, w->c->run->pool, w->c->bank->bank_no, w->stamp_us, &c, &found, err));
 	if (!found) {
 		w->skipped++;
 		return HS_OK;
@@ -177,7 +182,8 @@ static enum hs_rc write_update(struct hs_db *db, struct write *w, size_t i, stru
 }
 
 /* The sources and dates of an observation that goes move to the one that stays. */
-static enum hs_rc hand_over(struct hs_db *db, struct write *w, const struct plan_delete *d, bool *ret_found, struct hs_err *err)
+static enum hs_rc hand_over(struct hs_db *db, struct write *w, const struct plan_delete *d,
+	bool *ret_found, struct hs_err *err)
 {
 	struct hs_pool *pool = w->c->run->pool;
 	int64_t from = w->shown[d->shown].unit_no, *nos;
@@ -202,15 +208,16 @@ static enum hs_rc hand_over(struct hs_db *db, struct write *w, const struct plan
 	return hs_observation_apply(db, pool, w->c->bank->bank_no, w->stamp_us, &c, ret_found, err);
 }
 
-static enum hs_rc write_delete(struct hs_db *db, struct write *w, const struct plan_delete *d, struct hs_err *err)
+static enum hs_rc write_delete(
+	struct hs_db *db, struct write *w, const struct plan_delete *d, struct hs_err *err)
 {
 	struct hs_deleted gone = {0};
 	bool found = true;
 
 	if (d->into >= 0)
 		HS_TRY(hand_over(db, w, d, &found, err));
-	HS_TRY(hs_observation_delete(db, w->c->run->pool, w->c->bank->bank_no, &w->shown[d->shown].unit_no, 1,
-		d->requeue || !found, &gone, err));
+	HS_TRY(hs_observation_delete(db, w->c->run->pool, w->c->bank->bank_no,
+		&w->shown[d->shown].unit_no, 1, d->requeue || !found, &gone, err));
 	w->deleted += gone.observations;
 	w->merged += d->into >= 0 && found && gone.observations;
 	w->skipped += gone.observations == 0;
@@ -237,7 +244,8 @@ static enum hs_rc write_create(struct hs_db *db, struct write *w, size_t i, stru
 	u.dim = w->vecs[w->p->n_updates + i].dim;
 	u.embedder_no = w->c->embedder_no;
 	hs_unit_terms(w->c->run->pool, &u);
-	HS_TRY(hs_observation_insert(db, w->c->run->pool, w->c->bank->bank_no, w->stamp_us, &u, s.nos, s.n, &made, err));
+	HS_TRY(hs_observation_insert(
+		db, w->c->run->pool, w->c->bank->bank_no, w->stamp_us, &u, s.nos, s.n, &made, err));
 	if (!made) {
 		w->skipped++;
 		return HS_OK;
@@ -257,7 +265,8 @@ static enum hs_rc mark_done(struct hs_db *db, struct write *w, struct hs_err *er
 	for (size_t i = 0; i < w->b->n; i++)
 		if (!w->out->gone[i] && (w->out->acted[i] || w->b->n == 1))
 			nos[n++] = w->b->facts[i].unit_no;
-	return hs_units_mark(db, w->c->run->pool, w->c->bank->bank_no, nos, n, false, hs_now_us(), err);
+	return hs_units_mark(
+		db, w->c->run->pool, w->c->bank->bank_no, nos, n, false, hs_now_us(), err);
 }
 
 /* Marks and deletes alone do not move the clock. */
@@ -321,7 +330,8 @@ static enum hs_rc mark_failed(struct hs_db *db, void *arg, struct hs_err *err)
 	for (size_t i = 0; i < w->b->n; i++)
 		nos[i] = w->b->facts[i].unit_no;
 	HS_TRY(hs_clock_lock(db, w->c->bank->bank_no, err));
-	return hs_units_mark(db, w->c->run->pool, w->c->bank->bank_no, nos, w->b->n, true, hs_now_us(), err);
+	return hs_units_mark(
+		db, w->c->run->pool, w->c->bank->bank_no, nos, w->b->n, true, hs_now_us(), err);
 }
 
 enum hs_rc hs_consolidation_fail(struct consolidation *c, const struct batch *b, struct hs_err *err)

@@ -15,13 +15,14 @@
 /* ---- unique ids ---- */
 
 /* Ids taken so far, each with the suffix to try next; a repeat costs one probe, not a search. */
+struct id_slot {
+	const char *id;
+	size_t next;
+};
 struct ids {
 	struct hs_pool *pool;
-	struct id_slot {
-		const char *id;
-		size_t next;
-	} *slots;
-	size_t n, cap;                 /* cap is a power of two */
+	struct id_slot *slots;
+	size_t n, cap; /* cap is a power of two */
 };
 
 static struct id_slot *ids_slot(const struct ids *ids, const char *id)
@@ -126,7 +127,8 @@ static struct hs_doc_section *add_section(struct builder *b, const char *heading
 	if (d->n == d->cap) {
 		size_t cap = d->cap ? 2 * d->cap : 8;
 
-		d->sections = hs_pool_regrow(b->pool, d->sections, d->n * sizeof(*s), cap * sizeof(*s));
+		d->sections =
+			hs_pool_regrow(b->pool, d->sections, d->n * sizeof(*s), cap * sizeof(*s));
 		d->cap = cap;
 	}
 	s = &d->sections[d->n++];
@@ -227,8 +229,8 @@ static int heading_of(struct hs_pool *pool, const struct line *l, const char **r
 /* Gathers the lines of one block. */
 struct gather {
 	struct hs_buf *text;
-	size_t kept;                   /* length up to the last line that is not blank */
-	char fence;                    /* open fence, 0 = none */
+	size_t kept; /* length up to the last line that is not blank */
+	char fence;  /* open fence, 0 = none */
 };
 
 static void gather_line(struct gather *g, const struct line *l)
@@ -335,8 +337,8 @@ static json_t *section_json(const struct hs_doc_section *s)
 	json_t *blocks = must(json_array());
 
 	for (size_t k = 0; k < s->n_blocks; k++)
-		json_array_append_new(blocks,
-			must(json_pack("{s:s, s:s}", "id", s->blocks[k].id, "text", s->blocks[k].text)));
+		json_array_append_new(blocks, must(json_pack("{s:s, s:s}", "id", s->blocks[k].id,
+						      "text", s->blocks[k].text)));
 	return must(json_pack("{s:s, s:s, s:i, s:o}", "id", s->id, "heading", s->heading, "level",
 		s->level, "blocks", blocks));
 }
@@ -368,13 +370,15 @@ static bool only_keys(json_t *obj, const char *const *keys)
 	return true;
 }
 
-static enum hs_rc read_block(struct builder *b, struct hs_doc_section *s, json_t *v, struct hs_err *err)
+static enum hs_rc read_block(
+	struct builder *b, struct hs_doc_section *s, json_t *v, struct hs_err *err)
 {
 	static const char *const keys[] = {"id", "text", NULL};
 	const char *id = hs_json_str(v, "id"), *text = hs_json_str(v, "text");
 
 	if (!json_is_object(v) || !id || !text || !only_keys(v, keys))
-		return hs_fail(err, HS_E_PARSE, "stored document: a block of section '%s' is not valid", s->id);
+		return hs_fail(err, HS_E_PARSE,
+			"stored document: a block of section '%s' is not valid", s->id);
 
 	add_block(b, s, hs_pool_strdup(b->pool, text));
 	s->blocks[s->n_blocks - 1].id = hs_pool_strdup(b->pool, id);
@@ -390,8 +394,9 @@ static enum hs_rc read_section(struct builder *b, json_t *v, struct hs_err *err)
 	struct hs_doc_section *s;
 	size_t i;
 
-	if (!json_is_object(v) || !id || !only_keys(v, keys) || (heading && !json_is_string(heading)) ||
-		(level && !json_is_integer(level)) || (blocks && !json_is_array(blocks)) ||
+	if (!json_is_object(v) || !id || !only_keys(v, keys) ||
+		(heading && !json_is_string(heading)) || (level && !json_is_integer(level)) ||
+		(blocks && !json_is_array(blocks)) ||
 		(level && (json_integer_value(level) < 1 || json_integer_value(level) > 6)))
 		return hs_fail(err, HS_E_PARSE, "stored document: a section is not valid");
 
@@ -403,16 +408,19 @@ static enum hs_rc read_section(struct builder *b, json_t *v, struct hs_err *err)
 	return HS_OK;
 }
 
-enum hs_rc hs_document_read(struct hs_pool *pool, json_t *v, struct hs_document *ret, struct hs_err *err)
+enum hs_rc hs_document_read(
+	struct hs_pool *pool, json_t *v, struct hs_document *ret, struct hs_err *err)
 {
 	static const char *const keys[] = {"version", "sections", NULL};
-	json_t *version = json_object_get(v, "version"), *sections = json_object_get(v, "sections"), *s;
+	json_t *version = json_object_get(v, "version"), *sections = json_object_get(v, "sections"),
+	       *s;
 	struct hs_document doc;
 	struct builder b = build(pool, &doc);
 	size_t i;
 
 	if (!json_is_object(v) || json_object_size(v) == 0 || !only_keys(v, keys) ||
-		(version && json_integer_value(version) != 2) || (sections && !json_is_array(sections)))
+		(version && json_integer_value(version) != 2) ||
+		(sections && !json_is_array(sections)))
 		return hs_fail(err, HS_E_PARSE, "stored document is not a version 2 structure");
 
 	json_array_foreach(sections, i, s)
@@ -423,7 +431,8 @@ enum hs_rc hs_document_read(struct hs_pool *pool, json_t *v, struct hs_document 
 
 /* ---- reading what a model gave ---- */
 
-static void fault(struct hs_pool *pool, struct hs_strs *faults, const char *fmt, ...) HS_PRINTF(3, 4);
+static void fault(struct hs_pool *pool, struct hs_strs *faults, const char *fmt, ...)
+	HS_PRINTF(3, 4);
 static void fault(struct hs_pool *pool, struct hs_strs *faults, const char *fmt, ...)
 {
 	va_list ap;
@@ -438,9 +447,14 @@ static void fault(struct hs_pool *pool, struct hs_strs *faults, const char *fmt,
 static const char *type_name(const json_t *v)
 {
 	static const char *const names[] = {
-		[JSON_OBJECT] = "an object", [JSON_ARRAY] = "an array", [JSON_STRING] = "a string",
-		[JSON_INTEGER] = "a number", [JSON_REAL] = "a number", [JSON_TRUE] = "a boolean",
-		[JSON_FALSE] = "a boolean", [JSON_NULL] = "null",
+		[JSON_OBJECT] = "an object",
+		[JSON_ARRAY] = "an array",
+		[JSON_STRING] = "a string",
+		[JSON_INTEGER] = "a number",
+		[JSON_REAL] = "a number",
+		[JSON_TRUE] = "a boolean",
+		[JSON_FALSE] = "a boolean",
+		[JSON_NULL] = "null",
 	};
 
 	return v ? names[json_typeof(v)] : "nothing";
@@ -451,7 +465,9 @@ static int tool_level(json_t *v)
 	int64_t level = json_integer_value(v);
 
 	if (json_is_real(v))
-		level = json_real_value(v) > 6 ? 6 : (int64_t)(json_real_value(v) < 1 ? 1 : json_real_value(v));
+		level = json_real_value(v) > 6
+				? 6
+				: (int64_t)(json_real_value(v) < 1 ? 1 : json_real_value(v));
 	else if (json_is_string(v) && !hs_str_to_i64(json_string_value(v), &level))
 		level = 0;
 	if (level == 0)
@@ -498,7 +514,8 @@ static void tool_section(struct builder *b, json_t *v, size_t at, struct hs_strs
 		return;
 	}
 	if (blocks && !json_is_array(blocks)) {
-		fault(b->pool, faults, "sections[%zu].blocks: must be an array, is %s", at, type_name(blocks));
+		fault(b->pool, faults, "sections[%zu].blocks: must be an array, is %s", at,
+			type_name(blocks));
 		return;
 	}
 	if (!tool_has_content(heading, blocks))
@@ -509,8 +526,8 @@ static void tool_section(struct builder *b, json_t *v, size_t at, struct hs_strs
 		if (json_is_string(block))
 			split_into(b, json_string_value(block), s);
 		else
-			fault(b->pool, faults, "sections[%zu].blocks[%zu]: must be a string, is %s", at, i,
-				type_name(block));
+			fault(b->pool, faults, "sections[%zu].blocks[%zu]: must be a string, is %s",
+				at, i, type_name(block));
 	}
 }
 
@@ -537,8 +554,8 @@ static json_t *tool_sections(struct hs_pool *pool, json_t *v, bool complete, str
 	return NULL;
 }
 
-enum hs_rc hs_document_from_tool(struct hs_pool *pool, json_t *v, bool complete, struct hs_document *ret,
-	struct hs_strs *ret_faults, struct hs_err *err)
+enum hs_rc hs_document_from_tool(struct hs_pool *pool, json_t *v, bool complete,
+	struct hs_document *ret, struct hs_strs *ret_faults, struct hs_err *err)
 {
 	struct hs_strs faults = {0};
 	struct hs_document doc;

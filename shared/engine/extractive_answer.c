@@ -13,11 +13,11 @@
 #include "engine/sentences.h"
 #include "text/words.h"
 
-#define BULLETS_MAX 12             /* an answer is read by people */
-#define MODEL_SHARE 4              /* of those at most a quarter from one model */
-#define RELEVANT 0.35              /* of the best statement's relevance */
-#define UNMATCHED_MAX 3            /* statements quoted when none shares a word with the question */
-#define LONG_TOKENS 120            /* longer statements are quoted by their best sentences */
+#define BULLETS_MAX 12  /* an answer is read by people */
+#define MODEL_SHARE 4   /* of those at most a quarter from one model */
+#define RELEVANT 0.35   /* of the best statement's relevance */
+#define UNMATCHED_MAX 3 /* statements quoted when none shares a word with the question */
+#define LONG_TOKENS 120 /* longer statements are quoted by their best sentences */
 #define LONG_SENTENCES 3
 
 const char *const hs_extractive_nothing = "Nothing stored in this bank answers the question.";
@@ -26,7 +26,7 @@ const char *const hs_extractive_nothing = "Nothing stored in this bank answers t
 
 struct question {
 	struct hs_query_terms terms;
-	double *weights;               /* rarer among the statements = heavier */
+	double *weights; /* rarer among the statements = heavier */
 	double total;
 };
 
@@ -45,7 +45,8 @@ static bool holds(const struct hs_terms *t, uint64_t hash)
 	return lo < t->n && t->v[lo].hash == hash;
 }
 
-static void weigh(struct hs_pool *pool, const struct hs_picks *p, const char *text, struct question *q)
+static void weigh(
+	struct hs_pool *pool, const struct hs_picks *p, const char *text, struct question *q)
 {
 	hs_words_query(pool, text, NULL, &q->terms);
 	q->weights = HS_NEW_ARRAY(pool, double, q->terms.n + 1);
@@ -71,7 +72,8 @@ static double matched(const struct question *q, const struct hs_terms *terms)
 	return q->total > 0 ? sum / q->total : 0.0;
 }
 
-static struct hs_pick *add_pick(struct hs_pool *pool, struct hs_picks *p, size_t ev, const char *text)
+static struct hs_pick *add_pick(
+	struct hs_pool *pool, struct hs_picks *p, size_t ev, const char *text)
 {
 	struct hs_pick *s;
 
@@ -91,7 +93,8 @@ static struct hs_pick *add_pick(struct hs_pool *pool, struct hs_picks *p, size_t
 }
 
 /* Lines of a model's blocks; headings and fences say nothing by themselves. */
-static void add_model(struct hs_pool *pool, struct hs_picks *p, size_t ev, const struct hs_evidence *e)
+static void add_model(
+	struct hs_pool *pool, struct hs_picks *p, size_t ev, const struct hs_evidence *e)
 {
 	struct hs_document doc;
 
@@ -110,7 +113,8 @@ static void add_model(struct hs_pool *pool, struct hs_picks *p, size_t ev, const
 		}
 }
 
-static void add_memory(struct hs_pool *pool, struct hs_picks *p, size_t ev, const struct hs_evidence *e, double best)
+static void add_memory(struct hs_pool *pool, struct hs_picks *p, size_t ev,
+	const struct hs_evidence *e, double best)
 {
 	const char *text = e->text ? hs_squeeze(pool, e->text, strlen(e->text)) : "";
 	struct hs_pick *s;
@@ -204,8 +208,8 @@ static const char *shorten(struct hs_pool *pool, const struct question *q, const
 	return hs_strs_join(pool, &kept, " ");
 }
 
-void hs_picks_make(struct hs_pool *pool, const char *question, const struct hs_evidence *ev, size_t n,
-	bool with_models, struct hs_picks *ret)
+void hs_picks_make(struct hs_pool *pool, const char *question, const struct hs_evidence *ev,
+	size_t n, bool with_models, struct hs_picks *ret)
 {
 	double best[3] = {0, 0, 0};
 	struct question q = {0};
@@ -268,7 +272,8 @@ const char *hs_line_fit(struct hs_pool *pool, const char *line, int64_t max_toke
 
 /* ---- the answer ---- */
 
-static bool worth_it(const struct hs_picks *p, const struct hs_pick *s, bool any_match, double best, size_t quoted)
+static bool worth_it(const struct hs_picks *p, const struct hs_pick *s, bool any_match, double best,
+	size_t quoted)
 {
 	if (!s->kept)
 		return false;
@@ -298,8 +303,8 @@ void hs_use(struct hs_pool *pool, struct hs_extractive_answer *a, size_t cap, si
 	a->used[a->n_used++] = ev;
 }
 
-void hs_extractive_answer(struct hs_pool *pool, const char *question, const struct hs_evidence *ev, size_t n,
-	int64_t max_tokens, struct hs_extractive_answer *ret)
+void hs_extractive_answer(struct hs_pool *pool, const char *question, const struct hs_evidence *ev,
+	size_t n, int64_t max_tokens, struct hs_extractive_answer *ret)
 {
 	struct hs_buf *out = hs_buf_new(pool, HS_REPLY_MAX);
 	const size_t max = max_tokens > 0 ? (size_t)max_tokens : 0;
@@ -318,7 +323,8 @@ void hs_extractive_answer(struct hs_pool *pool, const char *question, const stru
 	for (size_t i = 0; i < p.n && bullets < BULLETS_MAX; i++) {
 		const char *line;
 
-		if (!worth_it(&p, &p.v[i], any_match, best, bullets) || model_is_full(&p, quoted, i))
+		if (!worth_it(&p, &p.v[i], any_match, best, bullets) ||
+			model_is_full(&p, quoted, i))
 			continue;
 		line = hs_pick_line(pool, &p.v[i]);
 		if (hs_tokens_n(out->data, out->len) + hs_tokens(line) + 1 > max) {

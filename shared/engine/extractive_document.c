@@ -14,10 +14,10 @@
 #define LINES_MAX ((size_t)200)
 #define SECTIONS_MAX 8
 #define KEYS_PER_LINE ((size_t)12)
-#define RELEVANT 0.2               /* of the best statement's relevance */
-#define THEME_BYTES 4              /* shorter words are no theme */
-#define UNIVERSAL 0.8              /* a name in more of the lines than this divides nothing */
-#define HEADING_ROOM 12            /* tokens kept for a heading when one line alone is cut */
+#define RELEVANT 0.2    /* of the best statement's relevance */
+#define THEME_BYTES 4   /* shorter words are no theme */
+#define UNIVERSAL 0.8   /* a name in more of the lines than this divides nothing */
+#define HEADING_ROOM 12 /* tokens kept for a heading when one line alone is cut */
 #define OTHER "Other"
 
 /* A name or theme and how many lines without a section carry it. */
@@ -30,7 +30,7 @@ struct line {
 	const char *text;
 	size_t keys[KEYS_PER_LINE];
 	size_t n_keys;
-	int section;                   /* -1 = none yet */
+	int section; /* -1 = none yet */
 };
 struct plan {
 	struct hs_pool *pool;
@@ -52,7 +52,8 @@ static size_t find_key(struct plan *p, const char *label)
 	if (p->n_keys == p->cap_keys) {
 		size_t cap = p->cap_keys ? 2 * p->cap_keys : 64;
 
-		p->keys = hs_pool_regrow(p->pool, p->keys, p->n_keys * sizeof(*p->keys), cap * sizeof(*p->keys));
+		p->keys = hs_pool_regrow(
+			p->pool, p->keys, p->n_keys * sizeof(*p->keys), cap * sizeof(*p->keys));
 		p->cap_keys = cap;
 	}
 	p->keys[p->n_keys] = (struct key){.label = label, .fold = fold};
@@ -128,7 +129,8 @@ static size_t widest_key(const struct plan *p, bool universal)
 	for (size_t i = 0; i < p->n_keys; i++) {
 		if (p->keys[i].open < 2)
 			continue;
-		if (!universal && p->n_lines > 4 && (double)p->keys[i].lines > UNIVERSAL * (double)p->n_lines)
+		if (!universal && p->n_lines > 4 &&
+			(double)p->keys[i].lines > UNIVERSAL * (double)p->n_lines)
 			continue;
 		if (best == SIZE_MAX || p->keys[i].open > p->keys[best].open)
 			best = i;
@@ -193,7 +195,8 @@ static const char *print(const struct plan *p)
 	for (size_t i = 0; i < p->n_lines; i++) {
 		if (p->lines[i].section != section) {
 			section = p->lines[i].section;
-			hs_buf_printf(out, "%s## %s\n\n", out->len ? "\n" : "", p->headings[section]);
+			hs_buf_printf(
+				out, "%s## %s\n\n", out->len ? "\n" : "", p->headings[section]);
 		}
 		hs_buf_str(out, p->lines[i].text);
 		hs_buf_char(out, '\n');
@@ -202,8 +205,8 @@ static const char *print(const struct plan *p)
 }
 
 /* The document of the n best picks. */
-static const char *compose(struct hs_pool *pool, const struct hs_evidence *ev, struct hs_pick *const *picks,
-	size_t n, int64_t max_tokens, struct plan *p)
+static const char *compose(struct hs_pool *pool, const struct hs_evidence *ev,
+	struct hs_pick *const *picks, size_t n, int64_t max_tokens, struct plan *p)
 {
 	memset(p, 0, sizeof(*p));
 	p->pool = pool;
@@ -260,8 +263,9 @@ static bool any_memory(const struct hs_evidence *ev, size_t n)
 	return false;
 }
 
-void hs_extractive_document(struct hs_pool *pool, const char *question, const struct hs_evidence *ev, size_t n,
-	int64_t max_tokens, struct hs_document *ret_doc, struct hs_extractive_answer *ret)
+void hs_extractive_document(struct hs_pool *pool, const char *question,
+	const struct hs_evidence *ev, size_t n, int64_t max_tokens, struct hs_document *ret_doc,
+	struct hs_extractive_answer *ret)
 {
 	const size_t max = max_tokens > 0 ? (size_t)max_tokens : 0;
 	struct hs_pick **chosen;

@@ -10,16 +10,16 @@
 #include "json/json.h"
 #include "text/words.h"
 
-#define JOIN_CHARS ((size_t)400)   /* a fact grows by sentences that lean on it up to this */
-#define NAMES_MAX ((size_t)20)     /* of one fact */
-#define TELLING 2                  /* points a sentence needs: a word 2, a name 1, a number 2 */
+#define JOIN_CHARS ((size_t)400) /* a fact grows by sentences that lean on it up to this */
+#define NAMES_MAX ((size_t)20)   /* of one fact */
+#define TELLING 2                /* points a sentence needs: a word 2, a name 1, a number 2 */
 
 /* ---- extract ---- */
 
 struct extract {
 	struct hs_pool *pool;
 	const struct hs_retain_prompt_in *in;
-	bool everything;               /* verbose: questions and small talk too */
+	bool everything; /* verbose: questions and small talk too */
 	struct hs_facts out;
 	size_t cap;
 };
@@ -75,19 +75,22 @@ static bool is_question(const char *s)
 /* Does the sentence begin with a word that points back? */
 static bool leans(const char *s)
 {
-	static const char *const words[] = {"he", "she", "it", "they", "this", "that", "these", "those",
-		"his", "her", "its", "their", "it's", "that's", "he's", "she's", "they're", "both"};
+	static const char *const words[] = {"he", "she", "it", "they", "this", "that", "these",
+		"those", "his", "her", "its", "their", "it's", "that's", "he's", "she's", "they're",
+		"both"};
 	size_t n = strcspn(s, " ,.;:!?");
 
 	for (size_t i = 0; i < HS_COUNT(words); i++)
-		if (strlen(words[i]) == n && (s[0] | 32) == words[i][0] && strncmp(s + 1, words[i] + 1, n - 1) == 0)
+		if (strlen(words[i]) == n && (s[0] | 32) == words[i][0] &&
+			strncmp(s + 1, words[i] + 1, n - 1) == 0)
 			return true;
 	return false;
 }
 
 static bool is_role(const char *name)
 {
-	static const char *const names[] = {"assistant", "system", "ai", "bot", "agent", "model", "tool", "human"};
+	static const char *const names[] = {
+		"assistant", "system", "ai", "bot", "agent", "model", "tool", "human"};
 
 	for (size_t i = 0; i < HS_COUNT(names); i++)
 		if (hs_str_ieq_ascii(name, names[i]))
@@ -96,7 +99,8 @@ static bool is_role(const char *name)
 }
 
 /* Date and names of a finished fact; text stands without the speaker. */
-static void finish(struct extract *x, struct hs_fact *f, const struct hs_turn *turn, const char *text)
+static void finish(
+	struct extract *x, struct hs_fact *f, const struct hs_turn *turn, const char *text)
 {
 	hs_text_date(text, x->in->event_us, &f->occurred_start_us, &f->occurred_end_us);
 	f->experience = turn->assistant;
@@ -111,7 +115,7 @@ static void finish(struct extract *x, struct hs_fact *f, const struct hs_turn *t
 
 static void extract_turn(struct extract *x, const struct hs_turn *turn)
 {
-	const char *open = NULL;       /* the fact being built */
+	const char *open = NULL; /* the fact being built */
 
 	for (size_t i = 0; i < turn->sentences.n; i++) {
 		const char *s = turn->sentences.v[i];
@@ -163,8 +167,8 @@ static void extract_verbatim(struct extract *x, const struct hs_turns *turns)
 	}
 }
 
-enum hs_rc hs_extractive_extract(struct hs_pool *pool, const struct hs_retain_prompt_in *in, struct hs_facts *ret,
-	struct hs_err *err)
+enum hs_rc hs_extractive_extract(struct hs_pool *pool, const struct hs_retain_prompt_in *in,
+	struct hs_facts *ret, struct hs_err *err)
 {
 	const char *mode = in->cfg ? hs_cfg_str(in->cfg, HS_S_retain_extraction_mode) : NULL;
 	struct extract x = {.pool = pool, .in = in, .everything = hs_str_eq(mode, "verbose")};
@@ -189,9 +193,9 @@ enum hs_rc hs_extractive_extract(struct hs_pool *pool, const struct hs_retain_pr
 /* An observation to be: one shown, or one founded by an earlier fact of the batch. */
 struct target {
 	struct hs_gist gist;
-	const char *observation_id;    /* NULL = founded here */
+	const char *observation_id; /* NULL = founded here */
 	const char *text;
-	json_t *sources;               /* borrowed from its action; NULL = untouched so far */
+	json_t *sources; /* borrowed from its action; NULL = untouched so far */
 };
 
 static json_t *must(json_t *v)
@@ -201,7 +205,8 @@ static json_t *must(json_t *v)
 	return v;
 }
 
-static struct target *find_target(struct target *t, size_t n, const struct hs_gist *gist, const char *text)
+static struct target *find_target(
+	struct target *t, size_t n, const struct hs_gist *gist, const char *text)
 {
 	struct target *best = NULL;
 	double best_overlap = 0;
@@ -223,14 +228,16 @@ static struct target *find_target(struct target *t, size_t n, const struct hs_gi
 }
 
 /* The action of a target is made with its first fact and keeps the fuller text. */
-static void join(struct target *t, const char *text, const char *fact_id, json_t *creates, json_t *updates,
-	json_t **action)
+static void join(struct target *t, const char *text, const char *fact_id, json_t *creates,
+	json_t *updates, json_t **action)
 {
 	if (!*action) {
 		t->sources = must(json_array());
-		*action = must(json_pack("{s:s, s:o}", "text", t->text, "source_fact_ids", t->sources));
+		*action = must(
+			json_pack("{s:s, s:o}", "text", t->text, "source_fact_ids", t->sources));
 		if (t->observation_id)
-			json_object_set_new(*action, "observation_id", must(json_string(t->observation_id)));
+			json_object_set_new(
+				*action, "observation_id", must(json_string(t->observation_id)));
 		json_array_append_new(t->observation_id ? updates : creates, *action);
 	}
 	json_array_append_new(t->sources, must(json_string(fact_id)));
@@ -240,8 +247,8 @@ static void join(struct target *t, const char *text, const char *fact_id, json_t
 	}
 }
 
-enum hs_rc hs_extractive_consolidate(struct hs_pool *pool, const struct hs_consolidation_prompt_in *in,
-	json_t **ret_actions, struct hs_err *err)
+enum hs_rc hs_extractive_consolidate(struct hs_pool *pool,
+	const struct hs_consolidation_prompt_in *in, json_t **ret_actions, struct hs_err *err)
 {
 	size_t shown = json_array_size(in->observations), n = 0;
 	struct target *t = HS_NEW_ARRAY(pool, struct target, shown + in->n_facts + 1);
@@ -271,7 +278,7 @@ enum hs_rc hs_extractive_consolidate(struct hs_pool *pool, const struct hs_conso
 		}
 		join(found, f->text, f->id, creates, updates, &actions[found - t]);
 	}
-	*ret_actions = hs_json_keep(pool,
-		must(json_pack("{s:o, s:o, s:[]}", "creates", creates, "updates", updates, "deletes")));
+	*ret_actions = hs_json_keep(pool, must(json_pack("{s:o, s:o, s:[]}", "creates", creates,
+						  "updates", updates, "deletes")));
 	return HS_OK;
 }

@@ -59,7 +59,7 @@ static const char *const joiners[] = {
 
 struct token {
 	size_t start, end;
-	char folded[24];           /* "" for longer words */
+	char folded[24]; /* "" for longer words */
 	bool capital, pair;
 };
 struct tokens {
@@ -105,7 +105,8 @@ static bool is_calendar(const struct token *t)
 	for (int d = 0; d < 7; d++) {
 		const char *day = hs_weekday_name(d);
 
-		if (strncmp(t->folded + 1, day + 1, strlen(day) - 1) == 0 && t->folded[0] == (day[0] | 32))
+		if (strncmp(t->folded + 1, day + 1, strlen(day) - 1) == 0 &&
+			t->folded[0] == (day[0] | 32))
 			return true;
 	}
 	return false;
@@ -126,11 +127,12 @@ static bool touching(const struct tokens *t, size_t i)
 	size_t n = t->v[i + 1].start - t->v[i].end;
 
 	return (n == 1 && (*gap == ' ' || *gap == '-' || *gap == '.' || *gap == '&')) ||
-		(n == 2 && memcmp(gap, ". ", 2) == 0 && t->v[i].end - t->v[i].start <= 2) ||
-		(n == 3 && memcmp(gap, " & ", 3) == 0);
+	       (n == 2 && memcmp(gap, ". ", 2) == 0 && t->v[i].end - t->v[i].start <= 2) ||
+	       (n == 3 && memcmp(gap, " & ", 3) == 0);
 }
 
-/* Does a sentence start at this word: the first one, or after a colon, a dash or an opening sign? */
+/* Does a sentence start at this word: the first one, or after a colon, a dash or an opening sign?
+ */
 static bool at_start(const struct tokens *t, size_t i)
 {
 	size_t gap_from, gap_to;
@@ -149,8 +151,8 @@ static bool can_be_name(const struct tokens *t, size_t i)
 {
 	const struct token *k = &t->v[i];
 
-	return k->capital && !k->pair && strcmp(k->folded, "i") != 0 && strncmp(k->folded, "i'", 2) != 0 &&
-		!is_calendar(k);
+	return k->capital && !k->pair && strcmp(k->folded, "i") != 0 &&
+	       strncmp(k->folded, "i'", 2) != 0 && !is_calendar(k);
 }
 
 static bool mostly_capitals(const struct tokens *t)
@@ -162,7 +164,8 @@ static bool mostly_capitals(const struct tokens *t)
 	return t->n > 5 && 10 * n > 7 * t->n;
 }
 
-static void add_name(struct hs_pool *pool, const struct tokens *t, size_t from, size_t to, struct hs_strs *list)
+static void add_name(
+	struct hs_pool *pool, const struct tokens *t, size_t from, size_t to, struct hs_strs *list)
 {
 	size_t end = t->v[to].end, n;
 	const char *s = t->text + t->v[from].start;
@@ -187,7 +190,8 @@ static bool looks_common(const struct token *t)
 {
 	size_t n = strlen(t->folded);
 
-	return (n > 4 && strcmp(t->folded + n - 3, "ing") == 0) || (n > 4 && strcmp(t->folded + n - 2, "ly") == 0);
+	return (n > 4 && strcmp(t->folded + n - 3, "ing") == 0) ||
+	       (n > 4 && strcmp(t->folded + n - 2, "ly") == 0);
 }
 
 /* The "200A" of "K-200A". */
@@ -212,7 +216,8 @@ static size_t name_end(const struct tokens *t, size_t i)
 			break;
 		if (can_be_name(t, next) || is_number_part(t, next)) {
 			last = next;
-		} else if (is_joiner(&t->v[next]) && next + 1 < t->n && touching(t, next) && can_be_name(t, next + 1)) {
+		} else if (is_joiner(&t->v[next]) && next + 1 < t->n && touching(t, next) &&
+			   can_be_name(t, next + 1)) {
 			last = next + 1;
 		} else {
 			break;

@@ -9,7 +9,7 @@
 #include "text/words.h"
 
 #define NEAR_SHARE 0.8
-#define FIRM_MAX ((size_t)64)      /* a text with more of them is compared by its first ones */
+#define FIRM_MAX ((size_t)64) /* a text with more of them is compared by its first ones */
 #define WORDS_MAX ((size_t)4096)
 
 static const char *const negations[] = {"no", "not", "never", "nor", "none", "without", "cannot"};
@@ -50,7 +50,8 @@ static void add_word(struct reader *r, uint64_t hash)
 	if (g->n_words == r->cap) {
 		size_t cap = r->cap ? 2 * r->cap : 32;
 
-		g->words = hs_pool_regrow(r->pool, g->words, g->n_words * sizeof(*g->words), cap * sizeof(*g->words));
+		g->words = hs_pool_regrow(
+			r->pool, g->words, g->n_words * sizeof(*g->words), cap * sizeof(*g->words));
 		r->cap = cap;
 	}
 	g->words[g->n_words++] = hash;

@@ -13,10 +13,10 @@
 
 /* A point after these ends no sentence. Lower case, without the point. */
 static const char *const abbreviations[] = {
-	"approx", "apt", "ave", "bzw", "capt", "cf", "co", "col", "dept", "dr", "e.g", "eg", "est", "etc",
-	"fig", "gen", "gov", "hr", "i.e", "ie", "inc", "jr", "lt", "ltd", "max", "min", "mr", "mrs", "ms",
-	"mt", "no", "nr", "p.s", "ph.d", "pp", "prof", "rev", "sen", "sgt", "sr", "st", "u.k", "u.s",
-	"usw", "vs", "z.b",
+	"approx", "apt", "ave", "bzw", "capt", "cf", "co", "col", "dept", "dr", "e.g", "eg",
+	"est", "etc", "fig", "gen", "gov", "hr", "i.e", "ie", "inc", "jr", "lt", "ltd", "max",
+	"min", "mr", "mrs", "ms", "mt", "no", "nr", "p.s", "ph.d", "pp", "prof", "rev", "sen",
+	"sgt", "sr", "st", "u.k", "u.s", "usw", "vs", "z.b",
 };
 
 char *hs_squeeze(struct hs_pool *pool, const char *s, size_t n)
@@ -48,7 +48,7 @@ char *hs_squeeze(struct hs_pool *pool, const char *s, size_t n)
 
 /* ---- sentences of one running text ---- */
 
-/* Length of the sentence end that stands at p, 0 when there is none: the sign and closing quotes. */
+/* Length of the sentence end that stands at p, 0 when there is none: sign and quotes. */
 static size_t end_mark(const char *p, size_t n)
 {
 	static const char *const marks[] = {".", "!", "?", "…", "。", "！", "？"};
@@ -97,7 +97,8 @@ static bool inner_point(const char *s, size_t at)
 	if (n == 0 || n >= sizeof(word))
 		return false;
 	for (size_t i = 0; i < n; i++)
-		word[i] = s[from + i] >= 'A' && s[from + i] <= 'Z' ? (char)(s[from + i] + 32) : s[from + i];
+		word[i] = s[from + i] >= 'A' && s[from + i] <= 'Z' ? (char)(s[from + i] + 32)
+								   : s[from + i];
 	word[n] = '\0';
 
 	if (n == 1 && s[from] >= 'A' && s[from] <= 'Z' && s[from] != 'I')
@@ -136,7 +137,8 @@ static void split_running(struct hs_pool *pool, const char *s, size_t n, struct 
 			at++;
 			continue;
 		}
-		if ((at + len == n || wide || strchr(" \t\r\n", s[at + len])) && !(len == 1 && inner_point(s, at))) {
+		if ((at + len == n || wide || strchr(" \t\r\n", s[at + len])) &&
+			!(len == 1 && inner_point(s, at))) {
 			add_sentence(pool, out, s + from, at + len - from);
 			from = at + len;
 		}
@@ -173,7 +175,8 @@ static bool fence(const struct line *l)
 
 	while (at < l->n && (l->p[at] == ' ' || l->p[at] == '\t'))
 		at++;
-	return l->n - at >= 3 && (memcmp(l->p + at, "```", 3) == 0 || memcmp(l->p + at, "~~~", 3) == 0);
+	return l->n - at >= 3 &&
+	       (memcmp(l->p + at, "```", 3) == 0 || memcmp(l->p + at, "~~~", 3) == 0);
 }
 
 /* Bytes of a list marker or heading marks at the line's start, 0 when there are none. */
@@ -210,7 +213,8 @@ static size_t speaker(const struct line *l)
 		bool letter = (c | 32) >= 'a' && (c | 32) <= 'z';
 
 		words += c == ' ';
-		if (!(letter || c >= 0x80 || (c >= '0' && c <= '9') || strchr(" .'_-", c)) || at >= SPEAKER_BYTES)
+		if (!(letter || c >= 0x80 || (c >= '0' && c <= '9') || strchr(" .'_-", c)) ||
+			at >= SPEAKER_BYTES)
 			return 0;
 		at++;
 	}
@@ -248,7 +252,7 @@ struct run {
 	struct hs_pool *pool;
 	struct hs_buf *text;
 	struct hs_turns *turns;
-	struct hs_turn *turn;          /* NULL before the first */
+	struct hs_turn *turn; /* NULL before the first */
 	bool in_fence;
 };
 
@@ -295,9 +299,11 @@ static void take_line(struct run *r, struct line l, bool speakers)
 	hs_buf_char(r->text, '\n');
 }
 
-static void split_text(struct hs_pool *pool, const char *text, bool speakers, struct hs_turns *t, struct hs_turn *turn)
+static void split_text(struct hs_pool *pool, const char *text, bool speakers, struct hs_turns *t,
+	struct hs_turn *turn)
 {
-	struct run r = {.pool = pool, .turns = t, .turn = turn, .text = hs_buf_new(pool, strlen(text) + 2)};
+	struct run r = {
+		.pool = pool, .turns = t, .turn = turn, .text = hs_buf_new(pool, strlen(text) + 2)};
 	struct line l;
 
 	while (next_line(&text, &l))
@@ -330,7 +336,8 @@ static const char *turn_text(struct hs_pool *pool, json_t *obj)
 	if (s)
 		return s;
 	json_array_foreach(hs_json_arr(obj, "content"), i, block) {
-		const char *part = json_is_string(block) ? json_string_value(block) : hs_json_str(block, "text");
+		const char *part = json_is_string(block) ? json_string_value(block)
+							 : hs_json_str(block, "text");
 
 		if (!hs_str_blank(part))
 			hs_strs_add(pool, &parts, part);
@@ -340,7 +347,8 @@ static const char *turn_text(struct hs_pool *pool, json_t *obj)
 
 static bool json_turn(struct hs_pool *pool, json_t *obj, struct hs_turns *t)
 {
-	static const char *const keys[] = {"speaker", "name", "author", "from", "role", "sender", "user", NULL};
+	static const char *const keys[] = {
+		"speaker", "name", "author", "from", "role", "sender", "user", NULL};
 	const char *name = first_string(obj, keys), *text = turn_text(pool, obj);
 	struct hs_turn *turn;
 
@@ -394,7 +402,8 @@ void hs_turns_split(struct hs_pool *pool, const char *text, struct hs_turns *ret
 
 	memset(ret, 0, sizeof(*ret));
 	if (text[blanks] == '[' || text[blanks] == '{') {
-		if (hs_json_parse(pool, text, strlen(text), &v, NULL, NULL) == HS_OK && json_turns(pool, v, ret))
+		if (hs_json_parse(pool, text, strlen(text), &v, NULL, NULL) == HS_OK &&
+			json_turns(pool, v, ret))
 			return;
 		memset(ret, 0, sizeof(*ret));
 		if (text[blanks] == '{' && json_lines(pool, text, ret))

@@ -5,21 +5,21 @@
 #include "base/clock.h"
 #include "base/str.h"
 
-#define WORDS_MAX 400          /* of a sentence; dates further on are not looked for */
+#define WORDS_MAX 400 /* of a sentence; dates further on are not looked for */
 #define WORD_BYTES 12
 
 /* A piece of the sentence: a word or a number with what stands before it. */
 struct piece {
-	char word[WORD_BYTES];     /* lower case; "" for a number or a long word */
-	int number;                /* -1 for words */
+	char word[WORD_BYTES]; /* lower case; "" for a number or a long word */
+	int number;            /* -1 for words */
 	int digits;
-	bool ordinal;              /* 7th */
-	char before;               /* sign right before it, ' ' for blanks, 0 at the start */
+	bool ordinal; /* 7th */
+	char before;  /* sign right before it, ' ' for blanks, 0 at the start */
 	const char *at;
 };
 
 struct found {
-	int year, month, day;      /* 0 = not said */
+	int year, month, day; /* 0 = not said */
 };
 
 static bool is_digit(char c)
@@ -45,7 +45,8 @@ static const char *read_number(const char *p, struct piece *w)
 	if (!is_letter(*p) || (*p == 'T' && w->digits == 2 && is_digit(p[1])))
 		return p;
 	w->ordinal = (!strncmp(p, "st", 2) || !strncmp(p, "nd", 2) || !strncmp(p, "rd", 2) ||
-		!strncmp(p, "th", 2)) && !is_letter(p[2]) && !is_digit(p[2]);
+			     !strncmp(p, "th", 2)) &&
+		     !is_letter(p[2]) && !is_digit(p[2]);
 	if (!w->ordinal)
 		w->number = -1;
 	while (is_letter(*p) || is_digit(*p))
@@ -129,7 +130,8 @@ static bool iso(const struct piece *v, size_t n, size_t i, struct found *f)
 {
 	const struct piece *y = at(v, n, i), *m = at(v, n, i + 1), *d = at(v, n, i + 2);
 
-	if (!is_year(y) || m->number < 1 || m->number > 12 || m->digits != 2 || d->digits != 2 || !is_day(d))
+	if (!is_year(y) || m->number < 1 || m->number > 12 || m->digits != 2 || d->digits != 2 ||
+		!is_day(d))
 		return false;
 	if ((m->before != '-' && m->before != '/') || d->before != m->before)
 		return false;
@@ -161,7 +163,8 @@ static bool by_month(const struct piece *v, size_t n, size_t i, struct found *f)
 /* "in 2023", "since 2021", "year 1999" */
 static bool by_year(const struct piece *v, size_t n, size_t i, struct found *f)
 {
-	static const char *const words[] = {"in", "since", "during", "year", "throughout", "by", "until"};
+	static const char *const words[] = {
+		"in", "since", "during", "year", "throughout", "by", "until"};
 
 	if (!is_year(at(v, n, i + 1)) || at(v, n, i + 1)->before != ' ')
 		return false;
@@ -200,8 +203,9 @@ static bool span_of(struct found f, int64_t anchor_us, int64_t *ret_start, int64
 	if (f.year < 2 || f.year > 9998 || f.day > last)
 		return false;
 	*ret_start = midnight(f.year, f.month ? f.month : 1, f.day ? f.day : 1);
-	*ret_end = f.day ? *ret_start :
-		midnight(f.year, f.month ? f.month : 12, last) + HS_DAY_US - HS_SECOND_US;
+	*ret_end =
+		f.day ? *ret_start
+		      : midnight(f.year, f.month ? f.month : 12, last) + HS_DAY_US - HS_SECOND_US;
 	return true;
 }
 
@@ -243,7 +247,8 @@ static bool by_words(const struct piece *v, size_t n, int64_t anchor_us, int64_t
 		for (size_t i = 0; i < n; i++) {
 			if (strcmp(v[i].word, relative[k].first) != 0)
 				continue;
-			if (relative[k].second && strcmp(at(v, n, i + 1)->word, relative[k].second) != 0)
+			if (relative[k].second &&
+				strcmp(at(v, n, i + 1)->word, relative[k].second) != 0)
 				continue;
 			day = hs_civil_from_us(anchor_us + relative[k].days * HS_DAY_US);
 			*ret_us = midnight(day.year, day.month, day.day);

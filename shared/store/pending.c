@@ -6,8 +6,8 @@ enum { SQL_LIST, SQL_COUNT, SQL_WAITING, SQL_OLDEST, SQL_OBSERVATIONS };
 static const char *const fragments[] = {
 	[SQL_LIST] = "SELECT u.unit_no FROM memory_units u WHERE u.bank_no = ?",
 	[SQL_COUNT] = "SELECT COUNT(*) FROM memory_units u WHERE u.bank_no = ?",
-	[SQL_WAITING] = " AND u.consolidated_at IS NULL AND u.consolidation_failed_at IS NULL AND "
-			"u.fact_type IN ('world','experience')",
+	[SQL_WAITING] = (" AND u.consolidated_at IS NULL AND u.consolidation_failed_at IS NULL AND "
+			 "u.fact_type IN ('world','experience')"),
 	[SQL_OLDEST] = " ORDER BY u.created_at, u.unit_no LIMIT ?",
 	[SQL_OBSERVATIONS] = " AND u.fact_type = 'observation'",
 };

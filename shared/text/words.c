@@ -126,8 +126,8 @@ static size_t next_kind(const char *s, size_t n, uint32_t *ret_cp, enum kind *re
 }
 
 /* Where the word that begins at `from` ends; *ret_plain: no byte needs more than ASCII folding. */
-static size_t word_end(const char *s, size_t n, size_t from, enum kind first, bool *ret_plain,
-	bool *ret_number)
+static size_t word_end(
+	const char *s, size_t n, size_t from, enum kind first, bool *ret_plain, bool *ret_number)
 {
 	size_t at = from, end = from;
 	enum kind last = first, k = first;
@@ -145,13 +145,15 @@ static size_t word_end(const char *s, size_t n, size_t from, enum kind first, bo
 			continue;
 		}
 		if (!joins) {
-			/* a single sign between two of its kind; what follows is looked at next round */
+			/* a single sign between two of its kind; what follows is looked at next
+			 * round */
 			enum kind side = k == K_APOS ? K_LETTER : K_DIGIT, after;
 			uint32_t cp_after;
 
 			if ((k != K_APOS && k != K_POINT && k != K_COMMA) || last != side)
 				break;
-			if (!next_kind(s + at + len, n - at - len, &cp_after, &after) || after != side)
+			if (!next_kind(s + at + len, n - at - len, &cp_after, &after) ||
+				after != side)
 				break;
 		}
 		if (cp >= 0x80 || k == K_COMMA)
@@ -191,8 +193,8 @@ static size_t strip(const char *s, size_t n, char out[WORD_BYTES])
 }
 
 /* Folds into a caller's buffer; *ret_heap is set when the result needed more room. */
-static const char *fold(const char *s, size_t n, uint8_t *buf, size_t cap, size_t *ret_n,
-	uint8_t **ret_heap)
+static const char *fold(
+	const char *s, size_t n, uint8_t *buf, size_t cap, size_t *ret_n, uint8_t **ret_heap)
 {
 	char raw[WORD_BYTES];
 	size_t used = strip(s, n, raw), len = cap;
@@ -297,7 +299,8 @@ bool hs_word_is_stop(const char *word, size_t n)
 {
 	struct hs_word w = {.text = word, .n = n};
 
-	return bsearch(&w, stop_words, HS_COUNT(stop_words), sizeof(stop_words[0]), compare_stop) != NULL;
+	return bsearch(&w, stop_words, HS_COUNT(stop_words), sizeof(stop_words[0]), compare_stop) !=
+	       NULL;
 }
 
 /* What turns words into terms. */
@@ -306,7 +309,7 @@ struct maker {
 	bool stop, stem;
 	void (*take)(struct maker *m, const struct hs_word *w, const char *s, size_t n);
 	struct hs_pool *pool;
-	uint64_t *hashes;      /* malloc'ed: one a word */
+	uint64_t *hashes; /* malloc'ed: one a word */
 	size_t n, cap, words;
 	struct hs_word_list list;
 	struct hs_query_terms query;
@@ -315,12 +318,13 @@ struct maker {
 
 static bool is_english(const char *lang)
 {
-	return hs_str_empty(lang) || hs_str_ieq_ascii(lang, "english") || hs_str_ieq_ascii(lang, "en");
+	return hs_str_empty(lang) || hs_str_ieq_ascii(lang, "english") ||
+	       hs_str_ieq_ascii(lang, "en");
 }
 
 /* Latin, Greek and Cyrillic letters without their accents, so that José is found by Jose. */
-static const char *unaccent(const char *s, size_t n, uint8_t *buf, size_t cap, size_t *ret_n,
-	uint8_t **ret_heap)
+static const char *unaccent(
+	const char *s, size_t n, uint8_t *buf, size_t cap, size_t *ret_n, uint8_t **ret_heap)
 {
 	size_t len = cap, used = 0;
 	uint8_t *out = u8_normalize(UNINORM_NFD, (const uint8_t *)s, n, buf, &len);
@@ -444,7 +448,8 @@ static void take_query(struct maker *m, const struct hs_word *w, const char *s, 
 	q->v[q->n++].text = hs_pool_strndup(m->pool, s, n);
 }
 
-void hs_words_query(struct hs_pool *pool, const char *text, const char *lang, struct hs_query_terms *ret)
+void hs_words_query(
+	struct hs_pool *pool, const char *text, const char *lang, struct hs_query_terms *ret)
 {
 	struct maker m = {.stop = true, .stem = true, .take = take_query, .pool = pool};
 
@@ -467,8 +472,8 @@ static void take_string(struct maker *m, const struct hs_word *w, const char *s,
 	l->v[l->n++] = hs_pool_strndup(m->pool, s, n);
 }
 
-struct hs_word_list hs_words_list(struct hs_pool *pool, const char *text, const char *lang, bool stem,
-	bool stop)
+struct hs_word_list hs_words_list(
+	struct hs_pool *pool, const char *text, const char *lang, bool stem, bool stop)
 {
 	struct maker m = {.stop = stop, .stem = stem, .take = take_string, .pool = pool};
 
@@ -499,5 +504,6 @@ bool hs_starts_upper(const char *s, size_t n)
 {
 	uint32_t cp;
 
-	return hs_utf8_next(s, n, &cp) && uc_is_general_category_withtable(cp, UC_CATEGORY_MASK_Lu | UC_CATEGORY_MASK_Lt);
+	return hs_utf8_next(s, n, &cp) &&
+	       uc_is_general_category_withtable(cp, UC_CATEGORY_MASK_Lu | UC_CATEGORY_MASK_Lt);
 }
