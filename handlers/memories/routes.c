@@ -403,7 +403,8 @@ static bool retain_is_long(const void *query, const void *body)
 }
 
 const struct hs_route memories_routes[] = {
-	HS_ROUTE(POST, BANK "/memories", retain_post, .body = &retain_shape, .flags = HS_R_LONG, .long_call = retain_is_long),
+	HS_ROUTE(POST, BANK "/memories", retain_post, .body = &retain_shape, .flags = HS_R_LONG,
+		.long_call = retain_is_long, .long_name = "retain"),
 	HS_ROUTE(POST, BANK "/memories/recall", recall_post, .body = &recall_body_shape, .flags = HS_R_READ),
 	HS_ROUTE(POST, BANK "/consolidate", consolidate_post, .body = &consolidate_shape, .flags = HS_R_BODY_OPTIONAL),
 	{.pattern = NULL},

@@ -123,6 +123,7 @@ const struct hs_route reflect_routes[] = {
 		.fn = reflect_post,
 		.body = &reflect_body_shape,
 		.flags = HS_R_LONG | HS_R_READ,
+		.long_name = "reflect",
 	},
 	{.pattern = NULL},
 };

@@ -440,7 +440,8 @@ static enum hs_rc call(struct hs_ctx *c, const void *query, const void *body)
 		return c->route->fn(c, query, body);
 	if (!gate->enter(gate))
 		return hs_fail(&c->err, HS_E_CAPACITY,
-			"Server is at capacity (%d long calls at once); try again shortly.", gate->max);
+			"Server is at capacity for '%s' (%d concurrent); try again shortly.",
+			c->route->long_name ? c->route->long_name : "long calls", gate->max);
 	rc = c->route->fn(c, query, body);
 	gate->leave(gate);
 	return rc;

@@ -60,6 +60,7 @@ struct hs_route {
 	const char *feature_text;      /* detail of the 404 when it is off */
 	hs_format_fn *format;
 	hs_long_fn *long_call;
+	const char *long_name;         /* what a 503 for want of threads calls it: "reflect" */
 };
 
 /* A row: HS_ROUTE(GET, "/v1/x", fn, .query = &shape). */

@@ -1087,6 +1087,20 @@ def test_fault_23_hanging_model_server(own):
         wait_for("the socket to close", lambda: loop_calls(s.llm)[0]["aborted"])
 
 
+def test_reflect_at_capacity(own):
+    s, bank = own({"fastcgi_threads": 2})
+    s.llm.script(loop({"delay": 1.5}, n=1))
+    result = {}
+    t = threading.Thread(target=lambda: result.update(answer=bank.post("/reflect", {"query": "q"})))
+    t.start()
+    wait_for("the model call", lambda: loop_calls(s.llm))
+    busy = bank.post("/reflect", {"query": "q"})
+    t.join(20)
+    assert busy.status == 503 and int(busy.headers["Retry-After"]) >= 1
+    assert busy.detail == "Server is at capacity for 'reflect' (1 concurrent); try again shortly."
+    assert result["answer"].status == 200
+
+
 def test_reflect_client_gone_stops_the_loop(own):
     s, bank = own({})
     bank.retain("Alice likes green apples.")
