@@ -183,6 +183,21 @@ def test_fault_31_control_characters_in_reads(extractive_stack, store):
     assert ab.api.get(ab.path + "%ff/memories/list").status == 400
 
 
+def test_consolidation_states_of_facts(extractive_stack, store):
+    retain(store, "Waiting fact.", "Finished fact.", "Failed fact.")
+    for text, columns in (("Finished", "consolidated_at = NOW(6)"),
+                          ("Failed", "consolidated_at = NOW(6), consolidation_failed_at = NOW(6)")):
+        extractive_stack.sql(f"UPDATE memory_units u JOIN banks b USING (bank_no) SET {columns}"
+                             " WHERE b.bank_id = %s AND u.text LIKE %s", store.id, text + "%")
+    state = lambda name: texts(store.memories(consolidation_state=name))
+    assert state("pending") == {"Waiting fact."}
+    assert state("DONE") == {"Finished fact."}
+    assert state("failed") == {"Failed fact."}
+    failed, = store.memories(consolidation_state="failed")
+    assert failed["consolidation_failed_at"] and failed["consolidated_at"]
+    assert ok(store.get("/stats", refresh=True))["failed_consolidation"] == 1
+
+
 # one memory
 
 def test_retain_case_20_reading_one_memory(store):
