@@ -20,6 +20,8 @@ static const struct hs_program program = {
 	.tables = tables,
 	.start = start,
 	.on_connect = hs_schema_check,
+	.thread_start = mm_thread_start,
+	.thread_end = mm_thread_end,
 };
 
 int main(int argc, char **argv)

@@ -24,7 +24,7 @@ static void out_content(struct hs_ctx *c, struct hs_out *o, const struct hs_mm *
 		return;
 	}
 	hs_out_int(o, "max_tokens", m->max_tokens);
-	hs_trigger_out(c->pool, o, "trigger", hs_trigger_read(c->pool, m->trigger));
+	hs_out_raw(o, "trigger", mm_trigger_shown(c, m->trigger), "null");
 }
 
 static void out_model(struct hs_ctx *c, struct hs_out *o, const struct hs_mm *m, enum hs_detail detail,

@@ -7,7 +7,7 @@
 #define HS_HANDLERS_MODELS_H
 
 #include "engine/model.h"
-#include "web/route.h"
+#include "web/program.h"
 
 struct mm_list_query {
 	struct hs_seen seen;
@@ -42,6 +42,12 @@ extern const struct hs_shape mm_patch_shape;
 extern const struct hs_route mm_routes[];
 
 hs_route_fn mm_list, mm_create, mm_get, mm_patch, mm_delete, mm_refresh, mm_clear, mm_history;
+
+/* Per thread: shown forms of the triggers seen last, as parsing one costs more than the rest of a read. */
+void *mm_thread_start(struct hs_app *app, struct hs_db *db);
+void mm_thread_end(void *data);
+/* The stored trigger with every member at its effective value. Lent until the next call. */
+const char *mm_trigger_shown(struct hs_ctx *c, const char *stored);
 
 /* What the engine gets for one request of this program. */
 struct hs_run mm_run(struct hs_ctx *c);

@@ -136,7 +136,7 @@ static void narrow_leaves(json_t *v, int depth)
 	json_t *kid;
 	size_t i;
 
-	if (depth > HS_GROUP_DEPTH + 1)
+	if (depth > 2 * HS_GROUP_DEPTH + 2)  /* an object and a list for each and/or/not */
 		return;
 	for (i = 0; match && hs_tags_match_names[i]; i++)
 		known = known || strcmp(match, hs_tags_match_names[i]) == 0;
