@@ -50,7 +50,9 @@ enum hs_rc hs_embed_service_read(struct hs_pool *pool, const struct hs_config *c
 			hs_cfg_int(cfg, HS_S_embeddings_max_concurrent_requests)),
 	};
 	if (!base) {
-		base = NATIVE_URL;
+		/* the chat service's address and key go together: its key is shown to nobody else */
+		base = setting(cfg, HS_S_llm_base_url);
+		base = base ? base : NATIVE_URL;
 		key = key ? key : setting(cfg, HS_S_llm_api_key);
 	}
 	if (!key && !strcmp(base, NATIVE_URL))

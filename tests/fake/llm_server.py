@@ -13,7 +13,7 @@ Paths:  POST [any prefix]/chat/completions, POST [any prefix]/embeddings   the t
         GET  /_health   {"ok": true}
 
 A call:  {n, scope, scope_n, path, headers, body, raw, rule, status, started, ended, aborted, in_flight}
-         scope = X-Hindsight-Operation ("embeddings" for the embeddings path); n and scope_n from 1;
+         raw = the body as text; scope = X-Hindsight-Operation ("embeddings" for the embeddings path); n and scope_n from 1;
          aborted = the client closed the connection before its answer was sent.
 
 A rule:  {"scope": "retain_*", "when": {...}, "times": 2, "reply": {...}, "note": "free text"}
@@ -158,13 +158,24 @@ def evidence(body):
     return found
 
 
-def healthy_done(body):
-    found = evidence(body)
+def bullets(found):
+    """One bullet a statement; of documents the lines without headings and bullet signs."""
     lines = []
     for kind in ("mental_models", "observations", "memories"):
         for text in found[kind].values():
-            if text and "- " + text not in lines:
-                lines.append("- " + text)
+            parts = text.split("\n") if kind == "mental_models" else [text]
+            for part in parts:
+                part = part.strip()
+                if kind == "mental_models":
+                    part = "" if part.startswith("#") else part.removeprefix("- ")
+                if part and "- " + part not in lines:
+                    lines.append("- " + part)
+    return lines
+
+
+def healthy_done(body):
+    found = evidence(body)
+    lines = bullets(found)
     tool = next(t for t in body["tools"] if t["function"]["name"] == "done")
     properties = tool["function"].get("parameters", {}).get("properties", {})
     args = {"answer_found": bool(lines)}
@@ -211,9 +222,7 @@ def healthy_text(scope, body):
         return json.dumps({"operations": []})
     if scope == "reflect_structured":
         return json.dumps({"answer": first_sentence(last_user(body))}, ensure_ascii=False)
-    found = evidence(body)
-    lines = ["- " + text for kind in found.values() for text in kind.values() if text]
-    return "\n".join(lines) or "Answer: " + first_sentence(last_user(body))
+    return "\n".join(bullets(evidence(body))) or "Answer: " + first_sentence(last_user(body))
 
 
 def word_vector(text, dim):
@@ -489,7 +498,7 @@ class Handler(BaseHTTPRequestHandler):
         scope = "embeddings" if embeddings else self.headers.get("X-Hindsight-Operation", "")
         call = {"n": 0, "scope": scope, "scope_n": 0, "path": self.path, "body": body,
                 "headers": {k.lower(): v for k, v in self.headers.items()},
-                "raw": None if body is not None else raw.decode("utf-8", "replace"),
+                "raw": raw.decode("utf-8", "replace"),
                 "rule": None, "status": None, "started": time.time(), "ended": None, "aborted": False,
                 "in_flight": 0}
         reply, release = self.state.begin(call)

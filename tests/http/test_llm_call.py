@@ -405,6 +405,13 @@ def test_embeddings_by_a_service(llm):
     assert body(llm)["input"] == ["q: x"] and body(llm)["dimensions"] == 8
 
 
+def test_embeddings_share_the_chat_service_unless_told_otherwise(llm):
+    r = embed(llm, ["x"], {"embeddings_openai_base_url": "", "embeddings_openai_api_key": ""})
+    assert r["rc"] == "HS_OK" and llm.calls()[0]["headers"]["authorization"] == "Bearer " + KEY
+    r = embed(llm, ["x"], {"embeddings_openai_api_key": "", "llm_base_url": "http://127.0.0.1:1/v1"})
+    assert r["rc"] == "HS_OK" and "authorization" not in llm.calls()[1]["headers"]
+
+
 def test_embeddings_faults(llm):
     llm.script([{"scope": "embeddings", "times": 2, "reply": {"status": 503}},
                 {"scope": "embeddings", "times": 1, "reply": {"raw": "<html>"}}])
