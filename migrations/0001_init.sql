@@ -53,7 +53,7 @@ CREATE TABLE IF NOT EXISTS documents (
 	updated_at DATETIME(6) NOT NULL,
 	PRIMARY KEY (bank_no, document_id),
 	UNIQUE KEY documents_no (document_no),
-	KEY documents_updated (bank_no, updated_at)
+	KEY documents_updated (bank_no, updated_at, created_at)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin;
 
 CREATE TABLE IF NOT EXISTS document_tags (
@@ -103,7 +103,7 @@ CREATE TABLE IF NOT EXISTS memory_units (
 	UNIQUE KEY memory_units_id (id),
 	KEY memory_units_updated (bank_no, updated_at),
 	KEY memory_units_document (bank_no, document_id),
-	KEY memory_units_mentioned (bank_no, mentioned_at),
+	KEY memory_units_mentioned (bank_no, mentioned_at, created_at),
 	KEY memory_units_event (bank_no, fact_type, event_date),
 	KEY memory_units_pending (bank_no, consolidated_at, consolidation_failed_at, fact_type, created_at)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin;

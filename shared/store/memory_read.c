@@ -227,10 +227,12 @@ enum hs_rc hs_memory_list(struct hs_db *db, struct hs_pool *pool, int64_t bank_n
 	if (f->limit > 0 && f->offset < out.total) {
 		hs_sql_add(&page, "SELECT u.unit_no");
 		add_filter(&page, bank_no, f);
-		/* NULLs come last in a falling order */
+		/* NULLs come last in a falling order; ids rise with unit_no inside one created_at,
+		 * so that memory_units_mentioned holds all that is sorted */
 		hs_sql_add(&page,
-			f->window.on ? time_orders[f->window.axis]
-				     : " ORDER BY u.mentioned_at DESC, u.created_at DESC, u.id");
+			f->window.on
+				? time_orders[f->window.axis]
+				: " ORDER BY u.mentioned_at DESC, u.created_at DESC, u.unit_no");
 		hs_page_sql(&page, f->limit, f->offset);
 		HS_TRY(hs_sql_select(db, &page, &rows, err));
 		if (rows.n > 0) {
