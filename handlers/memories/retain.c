@@ -14,12 +14,10 @@ static struct hs_strs with_document_tags(struct hs_pool *pool, const struct hs_s
 	struct hs_strs tags = {0};
 
 	for (size_t i = 0; i < own->n; i++)
-		if (!hs_strs_has(&tags, own->v[i]))
-			hs_strs_add(pool, &tags, own->v[i]);
+		hs_strs_add(pool, &tags, own->v[i]);
 	for (size_t i = 0; i < more->n; i++)
-		if (!hs_strs_has(&tags, more->v[i]))
-			hs_strs_add(pool, &tags, more->v[i]);
-	return tags;
+		hs_strs_add(pool, &tags, more->v[i]);
+	return hs_strs_unique(pool, &tags);
 }
 
 static const char *filled(const char *s)
@@ -55,6 +53,8 @@ static struct hs_retain_item *items_of(struct hs_ctx *c, const struct retain_bod
 }
 
 /* ---- rules beyond single fields ---- */
+
+#define SHOWN_IDS 10  /* in an error text */
 
 /* The bank's configuration, the server's for a bank that is not made yet. */
 static enum hs_rc config_of(struct hs_ctx *c, const struct hs_config **ret)
@@ -106,17 +106,14 @@ static enum hs_rc unique_documents(struct hs_ctx *c, const struct hs_retain_item
 	sorted = hs_strs_sorted_set(c->pool, &ids);
 	if (sorted.n == ids.n)
 		return HS_OK;
-	for (size_t i = 0; i < ids.n; i++) {
+	for (size_t i = 0; i < sorted.n && twice.n < SHOWN_IDS; i++) {
 		size_t times = 0;
 
-		for (size_t k = 0; k < ids.n; k++)
-			times += strcmp(ids.v[i], ids.v[k]) == 0;
-		if (times > 1 && !hs_strs_has(&twice, ids.v[i]))
-			hs_strs_add(c->pool, &twice, hs_pool_printf(c->pool, "'%s'", ids.v[i]));
-		if (twice.n == 10)
-			break;
+		for (size_t k = 0; k < ids.n && times < 2; k++)
+			times += strcmp(sorted.v[i], ids.v[k]) == 0;
+		if (times > 1)
+			hs_strs_add(c->pool, &twice, hs_pool_printf(c->pool, "'%s'", sorted.v[i]));
 	}
-	twice = hs_strs_sorted_set(c->pool, &twice);
 	return hs_fail(&c->err, HS_E_BAD_REQUEST,
 		"Batch contains duplicate document_ids: [%s]. Each item of an async batch needs a document of its own; "
 		"use async=false to store several items as one document.", hs_strs_join(c->pool, &twice, ", "));

@@ -133,6 +133,10 @@ static void read_entities(struct hs_check *ck, const struct hs_field *f, json_t 
 		hs_check_fault(ck, "list_type", "Input should be a valid list", v, NULL);
 		return;
 	}
+	if (json_array_size(v) > HS_ENTITIES_PER_ITEM) {
+		hs_check_value_error(ck, NULL, "an item may name at most %d entities", HS_ENTITIES_PER_ITEM);
+		return;
+	}
 	json_array_foreach(v, i, member) {
 		hs_check_push_index(ck, i);
 		(void)hs_check_sub(ck, &entity_shape, member);

@@ -36,6 +36,8 @@
 #define HS_STMT_CACHE 128                             /* prepared statements per connection */
 #define HS_TX_TRIES 8                                 /* runs of one transaction on deadlock */
 #define HS_ENTITY_NAME_CHARS 512
+#define HS_ENTITIES_PER_ITEM 1000                     /* supplied names of one item */
+#define HS_ENTITY_PAIR_NAMES 64                       /* names of a fact that count as seen together */
 #define HS_ERROR_MESSAGE_CHARS 5000                   /* error_message of an operation */
 #define HS_CRON_YEARS 50                              /* how far a cron expression is searched */
 

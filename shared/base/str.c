@@ -206,6 +206,32 @@ struct hs_strs hs_strs_sorted_set(struct hs_pool *pool, const struct hs_strs *li
 	return set;
 }
 
+/* Pointers into a list order by their strings, equal ones by their places. */
+static int by_bytes_and_place(const void *a, const void *b)
+{
+	const char *const *x = *(const char *const *const *)a, *const *y = *(const char *const *const *)b;
+	int c = strcmp(*x, *y);
+
+	return c ? c : x < y ? -1 : x > y;
+}
+
+struct hs_strs hs_strs_unique(struct hs_pool *pool, const struct hs_strs *list)
+{
+	const char ***at = hs_pool_alloc(pool, (list->n + 1) * sizeof(*at));
+	bool *again = hs_pool_calloc(pool, list->n + 1, sizeof(*again));
+	struct hs_strs once = {0, NULL};
+
+	for (size_t i = 0; i < list->n; i++)
+		at[i] = &list->v[i];
+	qsort(at, list->n, sizeof(*at), by_bytes_and_place);
+	for (size_t i = 1; i < list->n; i++)
+		again[at[i] - list->v] = strcmp(*at[i], *at[i - 1]) == 0;
+	for (size_t i = 0; i < list->n; i++)
+		if (!again[i])
+			hs_strs_add(pool, &once, list->v[i]);
+	return once;
+}
+
 static bool rest_is_blank(const char *s)
 {
 	while (*s == ' ' || *s == '\t' || *s == '\n' || *s == '\r')

@@ -39,6 +39,8 @@ bool hs_strs_has(const struct hs_strs *list, const char *s);
 void hs_strs_add(struct hs_pool *pool, struct hs_strs *list, const char *s);
 /* Sorted by bytes, duplicates gone; the input stays as it is. */
 struct hs_strs hs_strs_sorted_set(struct hs_pool *pool, const struct hs_strs *list);
+/* Each string once, where it stood first. */
+struct hs_strs hs_strs_unique(struct hs_pool *pool, const struct hs_strs *list);
 
 /* Whole string must be a number; leading and trailing ASCII blanks are allowed. false = not one or
  * out of range. */

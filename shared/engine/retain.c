@@ -61,9 +61,8 @@ static struct hs_strs union_of_tags(struct hs_pool *pool, const struct hs_retain
 
 	for (size_t i = 0; i < n; i++)
 		for (size_t k = 0; k < items[i]->tags.n; k++)
-			if (!hs_strs_has(&tags, items[i]->tags.v[k]))
-				hs_strs_add(pool, &tags, items[i]->tags.v[k]);
-	return tags;
+			hs_strs_add(pool, &tags, items[i]->tags.v[k]);
+	return hs_strs_unique(pool, &tags);
 }
 
 static const char *body_of(struct hs_pool *pool, const struct hs_retain_item *const *items, size_t n)
@@ -260,35 +259,23 @@ struct docs {
 	size_t n;
 };
 
-static void add_item(struct hs_pool *pool, struct retain_doc *d, const struct hs_retain_item *it)
-{
-	const struct hs_retain_item **items = hs_pool_regrow(pool, d->items, d->n_items * sizeof(*items), (d->n_items + 1) * sizeof(*items));
-
-	items[d->n_items++] = it;
-	d->items = items;
-}
-
-/* Items of one id are one document; without any id the sub-batch is one, else each is its own. */
+/* Items of one id are one document; without any id the sub-batch is one, else each is its own. A pack
+ * holds the items of one document side by side. */
 static struct docs group(struct call *c, const struct retain_pack *p)
 {
-	struct hs_pool *pool = c->run->pool;
-	struct docs docs = {HS_NEW_ARRAY(pool, struct retain_doc, p->n + 1), 0};
+	struct docs docs = {HS_NEW_ARRAY(c->run->pool, struct retain_doc, p->n + 1), 0};
 	bool any_id = false;
 
 	for (size_t i = 0; i < p->n; i++)
 		any_id = any_id || p->items[i]->document_id;
 	for (size_t i = 0; i < p->n; i++) {
-		const struct hs_retain_item *it = p->items[i];
-		struct retain_doc *d = NULL;
+		const char *id = p->items[i]->document_id;
 
-		/* a pack holds the items of one id side by side */
-		if (i && (it->document_id ? hs_str_eq(p->items[i - 1]->document_id, it->document_id) : !any_id))
-			d = &docs.v[docs.n - 1];
-		if (!d) {
-			d = &docs.v[docs.n++];
-			d->document_id = it->document_id ? it->document_id : made_id(c);
+		if (!i || !(id ? hs_str_eq(p->items[i - 1]->document_id, id) : !any_id)) {
+			docs.v[docs.n].document_id = id ? id : made_id(c);
+			docs.v[docs.n++].items = p->items + i;
 		}
-		add_item(pool, d, it);
+		docs.v[docs.n - 1].n_items++;
 	}
 	return docs;
 }

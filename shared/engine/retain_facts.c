@@ -346,28 +346,54 @@ static enum hs_rc extract_all(const struct retain_doc *d, struct retain_batch *b
 
 /* ---- facts into units ---- */
 
-/* Supplied entities come after the extracted ones; equal names (ignoring case) once. */
+struct named {
+	const char *key, *name;
+	size_t place;
+};
+
+static int by_key(const void *a, const void *b)
+{
+	const struct named *x = a, *y = b;
+	int c = strcmp(x->key, y->key);
+
+	return c ? c : x->place < y->place ? -1 : x->place > y->place;
+}
+
+static int by_place(const void *a, const void *b)
+{
+	const struct named *x = a, *y = b;
+
+	return x->place < y->place ? -1 : x->place > y->place;
+}
+
+static void add_name(struct hs_pool *pool, struct named *v, size_t *n, const char *raw)
+{
+	const char *name = hs_entity_name(pool, raw), *key = name ? hs_entity_key(pool, name) : NULL;
+
+	if (key)
+		v[*n] = (struct named){key, name, *n};
+	*n += key != NULL;
+}
+
+/* Supplied entities come after the extracted ones; of equal names (ignoring case) the first stays. */
 static struct hs_strs entity_names(struct hs_pool *pool, const struct hs_strs *extracted, json_t *supplied)
 {
-	struct hs_strs names = {0}, keys = {0}, raw = {0};
-	size_t i;
+	struct named *v = HS_NEW_ARRAY(pool, struct named, extracted->n + json_array_size(supplied) + 1);
+	struct hs_strs names = {0};
+	size_t n = 0, m = 0, i;
 	json_t *e;
 
 	for (i = 0; i < extracted->n; i++)
-		hs_strs_add(pool, &raw, extracted->v[i]);
+		add_name(pool, v, &n, extracted->v[i]);
 	json_array_foreach(supplied, i, e)
-	{
-		if (hs_json_str(e, "text"))
-			hs_strs_add(pool, &raw, hs_json_str(e, "text"));
-	}
-	for (i = 0; i < raw.n; i++) {
-		const char *name = hs_entity_name(pool, raw.v[i]), *key = name ? hs_entity_key(pool, name) : NULL;
-
-		if (!key || hs_strs_has(&keys, key))
-			continue;
-		hs_strs_add(pool, &keys, key);
-		hs_strs_add(pool, &names, name);
-	}
+		add_name(pool, v, &n, hs_json_str(e, "text"));
+	qsort(v, n, sizeof(*v), by_key);
+	for (i = 0; i < n; i++)
+		if (!m || strcmp(v[m - 1].key, v[i].key) != 0)
+			v[m++] = v[i];
+	qsort(v, m, sizeof(*v), by_place);
+	for (i = 0; i < m; i++)
+		hs_strs_add(pool, &names, v[i].name);
 	return names;
 }
 

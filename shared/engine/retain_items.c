@@ -161,7 +161,12 @@ static struct group *group_of(struct group *groups, size_t *n, size_t *slots, si
 
 static void pack_add(struct hs_pool *pool, struct retain_pack *p, const struct group *g)
 {
-	p->items = hs_pool_regrow(pool, p->items, p->n * sizeof(*p->items), (p->n + g->n) * sizeof(*p->items));
+	if (p->n + g->n > p->cap) {
+		size_t cap = 2 * (p->n + g->n);
+
+		p->items = hs_pool_regrow(pool, p->items, p->n * sizeof(*p->items), cap * sizeof(*p->items));
+		p->cap = cap;
+	}
 	memcpy(p->items + p->n, g->items, g->n * sizeof(*g->items));
 	p->n += g->n;
 }

@@ -82,7 +82,7 @@ const char *hs_retain_params(struct hs_pool *pool, const struct hs_retain_item *
 /* Items of one call in sub-batches of whole documents (contract 2.2, 2.3). */
 struct retain_pack {
 	const struct hs_retain_item **items;
-	size_t n;
+	size_t n, cap;
 };
 struct retain_pack *hs_retain_packs(struct hs_pool *pool, const struct hs_retain_item *const *items, size_t n, int64_t budget_tokens, int64_t *ret_tokens, size_t *ret_n);
 

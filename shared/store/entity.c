@@ -227,6 +227,12 @@ static int by_pair(const void *a, const void *b)
 	return x->two < y->two ? -1 : x->two > y->two;
 }
 
+/* A fact that names hundreds of entities says nothing about pairs: only its first ones count. */
+static size_t paired(const struct hs_entity_use *u)
+{
+	return u->names.n < HS_ENTITY_PAIR_NAMES ? u->names.n : HS_ENTITY_PAIR_NAMES;
+}
+
 static enum hs_rc count_pairs(struct hs_db *db, struct hs_pool *pool, int64_t bank_no, int64_t stamp_us, const struct hs_entity_use *uses, size_t n, struct hs_err *err)
 {
 	struct hs_bulk b = hs_bulk_new(db, pool,
@@ -238,18 +244,19 @@ static enum hs_rc count_pairs(struct hs_db *db, struct hs_pool *pool, int64_t ba
 	size_t total = 0, m = 0, at = 0;
 
 	for (size_t i = 0; i < n; i++)
-		total += uses[i].names.n * (uses[i].names.n ? uses[i].names.n - 1 : 0) / 2;
+		total += paired(&uses[i]) * (paired(&uses[i]) + 1) / 2;
 	if (!total)
 		return HS_OK;
 	pairs = HS_NEW_ARRAY(pool, struct pair, total);
 	for (size_t i = 0; i < n; i++)
-		for (size_t k = 0; k < uses[i].names.n; k++)
-			for (size_t l = k + 1; l < uses[i].names.n; l++) {
+		for (size_t k = 0; k < paired(&uses[i]); k++)
+			for (size_t l = k + 1; l < paired(&uses[i]); l++) {
 				int64_t one = uses[i].entity_nos[k], two = uses[i].entity_nos[l];
 
 				pairs[at++] = (struct pair){one < two ? one : two, one < two ? two : one, 1,
 					uses[i].date_us == HS_TIME_NONE ? stamp_us : uses[i].date_us};
 			}
+	total = at;
 	qsort(pairs, total, sizeof(*pairs), by_pair);
 	for (size_t i = 0; i < total; i++) {
 		if (m && by_pair(&pairs[m - 1], &pairs[i]) == 0) {
@@ -305,7 +312,9 @@ static enum hs_rc release_pairs(struct hs_db *db, struct hs_pool *pool, int64_t 
 		"SELECT a.entity_no, b.entity_no, COUNT(*) FROM unit_entities a JOIN unit_entities b "
 		"ON b.bank_no = a.bank_no AND b.unit_no = a.unit_no AND b.entity_no > a.entity_no "
 		"WHERE a.bank_no = ? AND a.unit_no IN (",
-		bank_no, unit_nos, n, ") GROUP BY 1, 2 ORDER BY 1, 2");
+		bank_no, unit_nos, n, ") AND a.pos < ? AND b.pos < ? GROUP BY 1, 2 ORDER BY 1, 2");
+	hs_sql_bind(&q, hs_b_int(HS_ENTITY_PAIR_NAMES));
+	hs_sql_bind(&q, hs_b_int(HS_ENTITY_PAIR_NAMES));
 	HS_TRY(hs_sql_select(db, &q, &rows, err));
 	if (!rows.n)
 		return HS_OK;
