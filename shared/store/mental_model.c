@@ -47,7 +47,7 @@ static const struct hs_col find_cols[] = {HS_COL_INT(T, bank_no), HS_COL_STR(T, 
 enum {
 	SQL_GET_METADATA, SQL_GET_CONTENT, SQL_GET_FULL, SQL_LOAD, SQL_LOCK, SQL_FIND, SQL_COUNT,
 	SQL_BANK_CLOCK, SQL_HISTORY, SQL_INSERT, SQL_STAMP, SQL_DELETE, SQL_DELETE_TAGS,
-	SQL_DELETE_HISTORY, SQL_HISTORY_ADD, SQL_HISTORY_NTH, SQL_HISTORY_CUT,
+	SQL_DELETE_HISTORY, SQL_HISTORY_ADD, SQL_HISTORY_NTH, SQL_HISTORY_CUT, SQL_WRITES,
 };
 
 static const char *const sql[] = {
@@ -82,6 +82,8 @@ static const char *const sql[] = {
 			    " LIMIT 1 OFFSET ?",
 	[SQL_HISTORY_CUT] = "DELETE FROM mental_model_history WHERE bank_no = ? AND mental_model_id = ?"
 			    " AND kind = ? AND (changed_at < ? OR (changed_at = ? AND history_no <= ?))",
+	[SQL_WRITES] = "SELECT fact_type, tags, MAX(updated_at) FROM memory_units"
+		       " WHERE bank_no = ? AND updated_at > ? GROUP BY fact_type, tags",
 };
 HS_SQL_LIST(hs_mental_model_sql, sql);
 
@@ -396,6 +398,24 @@ enum hs_rc hs_mm_newest_memory(struct hs_db *db, struct hs_pool *pool, int64_t b
 	hs_sql_add(&q, " ORDER BY u.updated_at DESC LIMIT 1");
 	HS_TRY(hs_sql_select(db, &q, &rows, err));
 	*ret_us = rows.n > 0 ? hs_row(&rows, 0)[0].i : HS_TIME_NONE;
+	return HS_OK;
+}
+
+enum hs_rc hs_mm_writes_since(struct hs_db *db, struct hs_pool *pool, int64_t bank_no, int64_t since_us,
+	struct hs_mm_writes **ret, size_t *ret_n, struct hs_err *err)
+{
+	struct hs_rows rows;
+
+	HS_TRY(hs_db_select(db, pool, sql[SQL_WRITES], HS_BINDS(hs_b_int(bank_no), hs_b_time(since_us)), &rows, err));
+	*ret = HS_NEW_ARRAY(pool, struct hs_mm_writes, rows.n ? rows.n : 1);
+	*ret_n = rows.n;
+	for (size_t i = 0; i < rows.n; i++) {
+		const struct hs_val *v = hs_row(&rows, i);
+		json_t *tags = NULL;
+
+		HS_TRY(hs_json_load(pool, v[1].s, &tags, err));
+		(*ret)[i] = (struct hs_mm_writes){hs_fact_type_find(v[0].s), hs_json_strs(pool, tags), v[2].i};
+	}
 	return HS_OK;
 }
 

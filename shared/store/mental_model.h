@@ -108,6 +108,15 @@ HS_MUST enum hs_rc hs_mm_has_sibling(struct hs_db *db, struct hs_pool *pool, int
 HS_MUST enum hs_rc hs_mm_newest_memory(struct hs_db *db, struct hs_pool *pool, int64_t bank_no,
 	const struct hs_scope *scope, int64_t *ret_us, struct hs_err *err);
 
+/* What was written to the bank after since_us: one entry a fact type and tag set. */
+struct hs_mm_writes {
+	int type;                      /* enum hs_fact_type; -1 = unknown */
+	struct hs_strs tags;
+	int64_t newest_us;
+};
+HS_MUST enum hs_rc hs_mm_writes_since(struct hs_db *db, struct hs_pool *pool, int64_t bank_no,
+	int64_t since_us, struct hs_mm_writes **ret, size_t *ret_n, struct hs_err *err);
+
 /* ---- changes; those marked (tx) run in the caller's transaction ---- */
 struct hs_mm_vector {                  /* embedded "<name> <content>"; v NULL = no embedder */
 	const float *v;
