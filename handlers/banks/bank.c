@@ -78,7 +78,8 @@ enum hs_rc bank_list(struct hs_ctx *c, const void *query, const void *body)
 	size_t n;
 
 	(void)body;
-	HS_TRY(hs_banks_list(c->db, c->pool, q->q, q->limit, q->offset, &rows, &n, &total, &c->err));
+	HS_TRY(hs_banks_list(c->db, c->pool, q->q, q->limit, q->offset, &rows, &n, &total,
+		&c->err));
 	o = hs_reply(c);
 	hs_out_open(&o, NULL, '{');
 	hs_out_open(&o, "banks", '[');

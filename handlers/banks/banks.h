@@ -40,7 +40,8 @@ struct bank_body {
 	const char *retain_mission, *retain_extraction_mode, *retain_custom_instructions;
 	const char *observations_mission;
 	int64_t retain_chunk_size, retain_structured_chunk_size, retain_max_attachments_per_chunk;
-	bool enable_observations, enable_text_search, enable_temporal_retrieval, enable_graph_retrieval;
+	bool enable_observations, enable_text_search, enable_temporal_retrieval,
+		enable_graph_retrieval;
 	bool enable_reranking;
 };
 struct profile_body {

@@ -30,7 +30,8 @@ static enum hs_rc item_missing(struct hs_ctx *c, enum hs_rc rc)
 {
 	if (rc != HS_E_BANK_MISSING)
 		return rc;
-	return hs_fail(&c->err, HS_E_NOT_FOUND, "Directive '%s' not found", hs_param(c, "directive_id"));
+	return hs_fail(&c->err, HS_E_NOT_FOUND, "Directive '%s' not found", 
+		hs_param(c, "directive_id"));
 }
 
 static enum hs_rc find_bank(struct hs_ctx *c, struct hs_bank *ret)
@@ -54,7 +55,8 @@ enum hs_rc directive_list(struct hs_ctx *c, const void *query, const void *body)
 
 	(void)body;
 	HS_TRY(find_bank(c, &bank));
-	HS_TRY(hs_directives_list(c->db, c->pool, bank.bank_no, &filter, &rows, &n, &total, &c->err));
+	HS_TRY(hs_directives_list(c->db, c->pool, bank.bank_no, &filter, &rows, &n, &total,
+		&c->err));
 	o = hs_reply(c);
 	hs_out_open(&o, NULL, '{');
 	hs_out_open(&o, "items", '[');
@@ -76,7 +78,8 @@ enum hs_rc directive_get(struct hs_ctx *c, const void *query, const void *body)
 	(void)query;
 	(void)body;
 	HS_TRY(item_missing(c, find_bank(c, &bank)));
-	HS_TRY(hs_directive_get(c->db, c->pool, bank.bank_no, hs_param(c, "directive_id"), &d, &c->err));
+	HS_TRY(hs_directive_get(c->db, c->pool, bank.bank_no, hs_param(c, "directive_id"), &d,
+		&c->err));
 	return reply(c, &bank, &d);
 }
 
@@ -84,8 +87,8 @@ enum hs_rc directive_create(struct hs_ctx *c, const void *query, const void *bod
 {
 	const struct directive_body *b = body;
 	struct hs_directive d = {
-		.name = b->name, .content = b->content, .priority = b->priority, .is_active = b->is_active,
-		.tags = b->tags,
+		.name = b->name, .content = b->content, .priority = b->priority,
+		.is_active = b->is_active, .tags = b->tags,
 	};
 	struct hs_bank bank;
 
@@ -114,8 +117,8 @@ enum hs_rc directive_update(struct hs_ctx *c, const void *query, const void *bod
 
 	(void)query;
 	HS_TRY(item_missing(c, find_bank(c, &bank)));
-	HS_TRY(item_missing(c, hs_directive_update(c->db, c->pool, bank.bank_no, hs_param(c, "directive_id"),
-		&change, &d, &c->err)));
+	HS_TRY(item_missing(c, hs_directive_update(c->db, c->pool, bank.bank_no, hs_param(c,
+		"directive_id"), &change, &d, &c->err)));
 	return reply(c, &bank, &d);
 }
 

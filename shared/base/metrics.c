@@ -23,7 +23,9 @@ enum family {
 	OPERATION, LLM, HTTP, TOKENS_IN, TOKENS_OUT, TOKENS_CACHED, TOKENS_THOUGHTS, FAMILY__MAX
 };
 
-static const double operation_bounds[] = {.1, .25, .5, .75, 1, 2, 3, 5, 7.5, 10, 15, 20, 30, 60, 120};
+static const double operation_bounds[] = {
+	.1, .25, .5, .75, 1, 2, 3, 5, 7.5, 10, 15, 20, 30, 60, 120,
+};
 static const double llm_bounds[] = {.1, .25, .5, 1, 2, 3, 5, 10, 15, 30, 60, 120};
 static const double http_bounds[] = {.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30};
 
@@ -33,14 +35,17 @@ static const struct {
 	const double *bounds;
 	size_t n_bounds;
 } families[FAMILY__MAX] = {
-	[OPERATION] = {"hindsight_operation_duration_seconds", "hindsight_operation_operations_total",
+	[OPERATION] = {"hindsight_operation_duration_seconds",
+		"hindsight_operation_operations_total",
 		"Operations and how long they took", operation_bounds, HS_COUNT(operation_bounds)},
 	[LLM] = {"hindsight_llm_duration_seconds", "hindsight_llm_calls_total",
 		"Model calls and how long they took", llm_bounds, HS_COUNT(llm_bounds)},
 	[HTTP] = {"hindsight_http_duration_seconds", "hindsight_http_requests_total",
 		"HTTP requests and how long they took", http_bounds, HS_COUNT(http_bounds)},
-	[TOKENS_IN] = {NULL, "hindsight_llm_tokens_input_tokens_total", "Tokens sent to models", NULL, 0},
-	[TOKENS_OUT] = {NULL, "hindsight_llm_tokens_output_tokens_total", "Tokens written by models", NULL, 0},
+	[TOKENS_IN] = {NULL, "hindsight_llm_tokens_input_tokens_total", "Tokens sent to models",
+		NULL, 0},
+	[TOKENS_OUT] = {NULL, "hindsight_llm_tokens_output_tokens_total",
+		"Tokens written by models", NULL, 0},
 	[TOKENS_CACHED] = {NULL, "hindsight_llm_tokens_cached_input_tokens_total",
 		"Tokens sent and served from the provider's cache", NULL, 0},
 	[TOKENS_THOUGHTS] = {NULL, "hindsight_llm_tokens_thoughts_tokens_total",
@@ -199,11 +204,13 @@ static void observe(enum family family, const char *labels, int64_t duration_us)
 
 	if (!r)
 		return;
-	while (i < families[family].n_bounds && (double)duration_us / 1e6 > families[family].bounds[i])
+	while (i < families[family].n_bounds &&
+		(double)duration_us / 1e6 > families[family].bounds[i])
 		i++;
 	if (i < families[family].n_bounds)
 		atomic_fetch_add_explicit(&r->buckets[i], 1, memory_order_relaxed);
-	atomic_fetch_add_explicit(&r->sum_us, duration_us > 0 ? (uint64_t)duration_us : 0, memory_order_relaxed);
+	atomic_fetch_add_explicit(&r->sum_us, duration_us > 0 ? (uint64_t)duration_us : 0,
+		memory_order_relaxed);
 	atomic_fetch_add_explicit(&r->count, 1, memory_order_relaxed);
 }
 
@@ -226,8 +233,8 @@ void hs_metrics_http(const char *method, const char *endpoint, int status, int64
 	char labels[LABELS_BYTES], m[VALUE_BYTES], e[VALUE_BYTES];
 
 	snprintf(labels, sizeof(labels),
-		"method=\"%s\",endpoint=\"%s\",status_code=\"%d\",status_class=\"%dxx\"", value(m, method),
-		value(e, endpoint), status, status / 100);
+		"method=\"%s\",endpoint=\"%s\",status_code=\"%d\",status_class=\"%dxx\"",
+		value(m, method), value(e, endpoint), status, status / 100);
 	observe(HTTP, labels, duration_us);
 }
 
@@ -249,8 +256,8 @@ static const char *token_bucket(int64_t n)
 		int64_t below;
 		const char *name;
 	} steps[] = {
-		{100, "0-100"}, {500, "100-500"}, {1000, "500-1k"}, {5000, "1k-5k"}, {10000, "5k-10k"},
-		{50000, "10k-50k"},
+		{100, "0-100"}, {500, "100-500"}, {1000, "500-1k"}, {5000, "1k-5k"},
+		{10000, "5k-10k"}, {50000, "10k-50k"},
 	};
 
 	for (size_t i = 0; i < HS_COUNT(steps); i++)
@@ -266,7 +273,8 @@ static void count_tokens(enum family family, const char *labels, int64_t n)
 
 	if (n <= 0)
 		return;
-	snprintf(with_bucket, sizeof(with_bucket), "%.290s,token_bucket=\"%s\"", labels, token_bucket(n));
+	snprintf(with_bucket, sizeof(with_bucket), "%.290s,token_bucket=\"%s\"", labels,
+		token_bucket(n));
 	r = row_of(family, with_bucket);
 	if (r)
 		atomic_fetch_add_explicit(&r->count, (uint64_t)n, memory_order_relaxed);
@@ -278,7 +286,8 @@ void hs_metrics_llm(const char *provider, const char *model, const char *scope, 
 {
 	char labels[LABELS_BYTES], p[VALUE_BYTES], m[VALUE_BYTES], s[VALUE_BYTES];
 
-	snprintf(labels, sizeof(labels), "provider=\"%.40s\",model=\"%s\",scope=\"%.60s\",success=\"%s\"",
+	snprintf(labels, sizeof(labels),
+		"provider=\"%.40s\",model=\"%s\",scope=\"%.60s\",success=\"%s\"",
 		value(p, provider), value(m, model), value(s, scope), success ? "true" : "false");
 	observe(LLM, labels, duration_us);
 	count_tokens(TOKENS_IN, labels, input_tokens);
@@ -301,12 +310,15 @@ static void print_histogram(struct hs_buf *buf, enum family f, const struct row 
 
 	for (size_t i = 0; i < families[f].n_bounds; i++) {
 		below += atomic_load(&r->buckets[i]);
-		hs_buf_printf(buf, "%s_bucket{%s,le=\"%g\"} %llu\n", name, r->labels, families[f].bounds[i], below);
+		hs_buf_printf(buf, "%s_bucket{%s,le=\"%g\"} %llu\n", name, r->labels,
+			families[f].bounds[i], below);
 	}
 	hs_buf_printf(buf, "%s_bucket{%s,le=\"+Inf\"} %llu\n", name, r->labels,
 		(unsigned long long)atomic_load(&r->count));
-	hs_buf_printf(buf, "%s_sum{%s} %.6f\n", name, r->labels, (double)atomic_load(&r->sum_us) / 1e6);
-	hs_buf_printf(buf, "%s_count{%s} %llu\n", name, r->labels, (unsigned long long)atomic_load(&r->count));
+	hs_buf_printf(buf, "%s_sum{%s} %.6f\n", name, r->labels,
+		(double)atomic_load(&r->sum_us) / 1e6);
+	hs_buf_printf(buf, "%s_count{%s} %llu\n", name, r->labels,
+		(unsigned long long)atomic_load(&r->count));
 }
 
 static void print_counter(struct hs_buf *buf, enum family f, const struct row *r)
@@ -351,10 +363,13 @@ static void print_process(struct hs_buf *buf)
 	if (getrusage(RUSAGE_SELF, &u) != 0)
 		return;
 	print_head(buf, "hindsight_process_cpu_seconds", "Processor time of this process", "gauge");
-	hs_buf_printf(buf, "hindsight_process_cpu_seconds{type=\"user\"} %.3f\n", seconds(u.ru_utime));
-	hs_buf_printf(buf, "hindsight_process_cpu_seconds{type=\"system\"} %.3f\n", seconds(u.ru_stime));
+	hs_buf_printf(buf, "hindsight_process_cpu_seconds{type=\"user\"} %.3f\n",
+		seconds(u.ru_utime));
+	hs_buf_printf(buf, "hindsight_process_cpu_seconds{type=\"system\"} %.3f\n",
+		seconds(u.ru_stime));
 	print_head(buf, "hindsight_process_memory_bytes", "Memory of this process", "gauge");
-	hs_buf_printf(buf, "hindsight_process_memory_bytes{type=\"rss_max\"} %lld\n", (long long)u.ru_maxrss * 1024);
+	hs_buf_printf(buf, "hindsight_process_memory_bytes{type=\"rss_max\"} %lld\n",
+		(long long)u.ru_maxrss * 1024);
 	print_head(buf, "hindsight_process_open_fds", "Open descriptors of this process", "gauge");
 	hs_buf_printf(buf, "hindsight_process_open_fds %zu\n", entries("/proc/self/fd"));
 	print_head(buf, "hindsight_process_threads", "Threads of this process", "gauge");

@@ -15,9 +15,11 @@
 void hs_metrics_open(const char *path);  /* NULL or not usable: own memory */
 void hs_metrics_close(void);             /* back to nothing; tests */
 void hs_metrics_http(const char *method, const char *endpoint, int status, int64_t duration_us);
-void hs_metrics_operation(const char *operation, const char *source, const char *budget, const char *max_tokens, bool success, int64_t duration_us);
+void hs_metrics_operation(const char *operation, const char *source, const char *budget,
+	const char *max_tokens, bool success, int64_t duration_us);
 void hs_metrics_llm(const char *provider, const char *model, const char *scope, bool success,
-	int64_t duration_us, int64_t input_tokens, int64_t output_tokens, int64_t cached_tokens, int64_t thoughts_tokens);
+	int64_t duration_us, int64_t input_tokens, int64_t output_tokens, int64_t cached_tokens,
+		int64_t thoughts_tokens);
 void hs_metrics_print(struct hs_buf *buf);
 
 #endif

@@ -10,8 +10,8 @@
 #include "store/clock.h"
 
 enum {
-	SQL_LOCK, SQL_UPDATE, SQL_COUNT_UNITS, SQL_COUNT_ENTITIES, SQL_COUNT_DOCUMENTS, SQL_DELETE_BANK,
-	SQL_DELETE_CLOCK, SQL_DELETE_OPERATIONS, SQL_DELETE_STATS, SQL_PURGE
+	SQL_LOCK, SQL_UPDATE, SQL_COUNT_UNITS, SQL_COUNT_ENTITIES, SQL_COUNT_DOCUMENTS,
+	SQL_DELETE_BANK, SQL_DELETE_CLOCK, SQL_DELETE_OPERATIONS, SQL_DELETE_STATS, SQL_PURGE
 };
 static const char *const sql[] = {
 	[SQL_LOCK] = "SELECT bank_no FROM banks WHERE bank_id = ? FOR UPDATE",
@@ -39,8 +39,8 @@ static void add_filter(struct hs_sql *q, const char *text)
 	hs_sql_bind(q, hs_b_str(text));
 }
 
-static enum hs_rc count_banks(struct hs_db *db, struct hs_pool *pool, const char *text, int64_t *ret,
-	struct hs_err *err)
+static enum hs_rc count_banks(struct hs_db *db, struct hs_pool *pool, const char *text,
+	int64_t *ret, struct hs_err *err)
 {
 	struct hs_sql q = hs_sql_new(pool);
 	struct hs_rows rows;
@@ -73,8 +73,8 @@ static enum hs_rc page(struct hs_db *db, struct hs_pool *pool, const char *text,
 }
 
 /* One value by bank number for the page's banks; rows come in any order. */
-static enum hs_rc by_bank(struct hs_db *db, struct hs_pool *pool, const char *select, const int64_t *nos,
-	size_t n, struct hs_rows *ret, struct hs_err *err)
+static enum hs_rc by_bank(struct hs_db *db, struct hs_pool *pool, const char *select,
+	const int64_t *nos, size_t n, struct hs_rows *ret, struct hs_err *err)
 {
 	struct hs_sql q = hs_sql_new(pool);
 
@@ -102,10 +102,13 @@ static enum hs_rc fill(struct hs_db *db, struct hs_pool *pool, const struct hs_r
 
 	for (size_t i = 0; i < found->n; i++)
 		nos[i] = hs_row(found, i)[0].i;
-	HS_TRY(by_bank(db, pool, "SELECT bank_no, COUNT(*) FROM memory_units", nos, found->n, &facts, err));
-	HS_TRY(by_bank(db, pool, "SELECT bank_no, MAX(created_at) FROM documents", nos, found->n, &documents, err));
+	HS_TRY(by_bank(db, pool, "SELECT bank_no, COUNT(*) FROM memory_units", nos, found->n,
+		&facts, err));
+	HS_TRY(by_bank(db, pool, "SELECT bank_no, MAX(created_at) FROM documents", nos, found->n,
+		&documents, err));
 	for (size_t i = 0; i < found->n; i++) {
-		const struct hs_val *count = of_bank(&facts, nos[i]), *document = of_bank(&documents, nos[i]);
+		const struct hs_val *count = of_bank(&facts, nos[i]),
+			*document = of_bank(&documents, nos[i]);
 		const struct hs_val *written = &hs_row(found, i)[1];
 		struct hs_bank_listed *b = &list[n];
 		enum hs_rc rc = hs_bank_find_no(db, pool, nos[i], &b->bank, err);
@@ -122,7 +125,9 @@ static enum hs_rc fill(struct hs_db *db, struct hs_pool *pool, const struct hs_r
 	return HS_OK;
 }
 
-enum hs_rc hs_banks_list(struct hs_db *db, struct hs_pool *pool, const char *q, int64_t limit, int64_t offset, struct hs_bank_listed **ret, size_t *ret_n, int64_t *ret_total, struct hs_err *err)
+enum hs_rc hs_banks_list(struct hs_db *db, struct hs_pool *pool, const char *q, int64_t limit,
+	int64_t offset, struct hs_bank_listed **ret, size_t *ret_n, int64_t *ret_total,
+	struct hs_err *err)
 {
 	struct hs_rows found;
 
@@ -159,10 +164,12 @@ static enum hs_rc lock_bank(struct hs_db *db, struct change *c, struct hs_err *e
 		HS_TRY(hs_bank_ensure(db, c->pool, c->bank_id, c->bank, &c->made, err));
 	else if (strlen(c->bank_id) > HS_BANK_ID_BYTES)
 		return hs_bank_missing(c->bank_id, err);
-	HS_TRY(hs_db_select(db, c->pool, sql[SQL_LOCK], HS_BINDS(hs_b_str(c->bank_id)), &rows, err));
+	HS_TRY(hs_db_select(db, c->pool, sql[SQL_LOCK], HS_BINDS(hs_b_str(c->bank_id)), &rows,
+		err));
 	if (rows.n == 0)
-		return c->want->make ? hs_fail(err, HS_E_DB_DEADLOCK, "bank '%s' came and went", c->bank_id) :
-				       hs_bank_missing(c->bank_id, err);
+		return c->want->make ?
+			hs_fail(err, HS_E_DB_DEADLOCK, "bank '%s' came and went", c->bank_id) :
+			hs_bank_missing(c->bank_id, err);
 	return hs_bank_find(db, c->pool, c->bank_id, c->bank, err);
 }
 
@@ -190,14 +197,17 @@ static enum hs_rc change(struct hs_db *db, void *arg, struct hs_err *err)
 	if (json_object_size(c->want->updates) == 0)
 		return store(db, c, c->bank->config, err);
 	HS_TRY(hs_json_load(c->pool, c->bank->config, &stored, err));
-	HS_TRY(hs_overrides_patch_shaped(c->pool, c->server, c->want->page_trigger, stored, c->want->updates,
-		&merged, err));
+	HS_TRY(hs_overrides_patch_shaped(c->pool, c->server, c->want->page_trigger, stored,
+		c->want->updates, &merged, err));
 	return store(db, c, hs_json_text(c->pool, merged), err);
 }
 
-enum hs_rc hs_bank_change(struct hs_db *db, struct hs_pool *pool, const struct hs_config *server, const char *bank_id, const struct hs_bank_change *want, struct hs_bank *ret, bool *ret_made, struct hs_err *err)
+enum hs_rc hs_bank_change(struct hs_db *db, struct hs_pool *pool, const struct hs_config *server,
+	const char *bank_id, const struct hs_bank_change *want, struct hs_bank *ret,
+	bool *ret_made, struct hs_err *err)
 {
-	struct change c = {.pool = pool, .server = server, .bank_id = bank_id, .want = want, .bank = ret};
+	struct change c = {.pool = pool, .server = server, .bank_id = bank_id, .want = want,
+		.bank = ret};
 
 	HS_TRY(hs_tx_run(db, change, &c, err));
 	if (ret_made)
@@ -205,10 +215,12 @@ enum hs_rc hs_bank_change(struct hs_db *db, struct hs_pool *pool, const struct h
 	return HS_OK;
 }
 
-enum hs_rc hs_bank_config_clear(struct hs_db *db, struct hs_pool *pool, const char *bank_id, struct hs_bank *ret, struct hs_err *err)
+enum hs_rc hs_bank_config_clear(struct hs_db *db, struct hs_pool *pool, const char *bank_id,
+	struct hs_bank *ret, struct hs_err *err)
 {
 	static const struct hs_bank_change nothing;
-	struct change c = {.pool = pool, .bank_id = bank_id, .want = &nothing, .bank = ret, .clear = true};
+	struct change c = {.pool = pool, .bank_id = bank_id, .want = &nothing, .bank = ret,
+		.clear = true};
 
 	return hs_tx_run(db, change, &c, err);
 }
@@ -231,7 +243,8 @@ static enum hs_rc add_count(struct hs_db *db, struct removal *r, int which, int6
 	return HS_OK;
 }
 
-static enum hs_rc remove_rows(struct hs_db *db, const struct removal *r, int64_t bank_no, struct hs_err *err)
+static enum hs_rc remove_rows(struct hs_db *db, const struct removal *r, int64_t bank_no,
+	struct hs_err *err)
 {
 	static const int statements[] = {
 		SQL_DELETE_BANK, SQL_DELETE_OPERATIONS, SQL_DELETE_STATS, SQL_DELETE_CLOCK
@@ -240,7 +253,8 @@ static enum hs_rc remove_rows(struct hs_db *db, const struct removal *r, int64_t
 	for (size_t i = 0; i < HS_COUNT(statements); i++)
 		HS_TRY(hs_db_exec(db, sql[statements[i]], HS_BINDS(hs_b_int(bank_no)), NULL, err));
 	return hs_db_exec(db, sql[SQL_PURGE],
-		HS_BINDS(hs_b_int(bank_no), hs_b_str(r->bank_id), hs_b_time(hs_now_us())), NULL, err);
+		HS_BINDS(hs_b_int(bank_no), hs_b_str(r->bank_id), hs_b_time(hs_now_us())), NULL,
+			err);
 }
 
 static enum hs_rc remove_bank(struct hs_db *db, void *arg, struct hs_err *err)
@@ -266,7 +280,8 @@ static enum hs_rc remove_bank(struct hs_db *db, void *arg, struct hs_err *err)
 	return remove_rows(db, r, bank.bank_no, err);
 }
 
-enum hs_rc hs_bank_delete(struct hs_db *db, const char *bank_id, int64_t *ret_count, struct hs_err *err)
+enum hs_rc hs_bank_delete(struct hs_db *db, const char *bank_id, int64_t *ret_count,
+	struct hs_err *err)
 {
 	HS_AUTO(hs_pool_free) struct hs_pool *pool = hs_pool_new();
 	struct removal r = {.pool = pool, .bank_id = bank_id};

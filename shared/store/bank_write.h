@@ -23,7 +23,9 @@ struct hs_bank_listed {
 };
 /* Newest write first (creation when there is none), then by id. q: part of id or name, without case,
  * NULL or "" = all. limit 0 gives no rows; *ret_total counts all that match. */
-HS_MUST enum hs_rc hs_banks_list(struct hs_db *db, struct hs_pool *pool, const char *q, int64_t limit, int64_t offset, struct hs_bank_listed **ret, size_t *ret_n, int64_t *ret_total, struct hs_err *err);
+HS_MUST enum hs_rc hs_banks_list(struct hs_db *db, struct hs_pool *pool, const char *q,
+	int64_t limit, int64_t offset, struct hs_bank_listed **ret, size_t *ret_n,
+	int64_t *ret_total, struct hs_err *err);
 
 struct hs_bank_change {
 	const char *name;               /* NULL = stays */
@@ -34,12 +36,16 @@ struct hs_bank_change {
 };
 /* Validate and store in one transaction; *ret is the bank afterwards. A refused change makes no bank.
  * HS_E_BANK_MISSING without make; HS_E_BAD_REQUEST for values and ids. *ret_made may be NULL. */
-HS_MUST enum hs_rc hs_bank_change(struct hs_db *db, struct hs_pool *pool, const struct hs_config *server, const char *bank_id, const struct hs_bank_change *change, struct hs_bank *ret, bool *ret_made, struct hs_err *err);
+HS_MUST enum hs_rc hs_bank_change(struct hs_db *db, struct hs_pool *pool,
+	const struct hs_config *server, const char *bank_id, const struct hs_bank_change *change,
+	struct hs_bank *ret, bool *ret_made, struct hs_err *err);
 /* Drop all overrides; HS_E_BANK_MISSING when there is no such bank. */
-HS_MUST enum hs_rc hs_bank_config_clear(struct hs_db *db, struct hs_pool *pool, const char *bank_id, struct hs_bank *ret, struct hs_err *err);
+HS_MUST enum hs_rc hs_bank_config_clear(struct hs_db *db, struct hs_pool *pool,
+	const char *bank_id, struct hs_bank *ret, struct hs_err *err);
 /* Remove the bank row, its clock, operations and cached stats, and queue its number for the purge.
  * *ret_count: its units, entities and documents; 0 when there is no such bank. */
-HS_MUST enum hs_rc hs_bank_delete(struct hs_db *db, const char *bank_id, int64_t *ret_count, struct hs_err *err);
+HS_MUST enum hs_rc hs_bank_delete(struct hs_db *db, const char *bank_id, int64_t *ret_count,
+	struct hs_err *err);
 
 extern const struct hs_sql_list hs_bank_write_sql;
 

@@ -43,7 +43,8 @@ static enum hs_rc missing(const char *id, struct hs_err *err)
 
 /* ---- reading ---- */
 
-static void add_where(struct hs_sql *q, int64_t bank_no, bool active_only, const struct hs_scope *scope)
+static void add_where(struct hs_sql *q, int64_t bank_no, bool active_only,
+	const struct hs_scope *scope)
 {
 	hs_sql_add(q, "WHERE d.bank_no = ?");
 	hs_sql_bind(q, hs_b_int(bank_no));
@@ -80,7 +81,9 @@ static enum hs_rc count(struct hs_db *db, struct hs_pool *pool, int64_t bank_no,
 	return HS_OK;
 }
 
-enum hs_rc hs_directives_list(struct hs_db *db, struct hs_pool *pool, int64_t bank_no, const struct hs_directive_filter *filter, struct hs_directive **ret, size_t *ret_n, int64_t *ret_total, struct hs_err *err)
+enum hs_rc hs_directives_list(struct hs_db *db, struct hs_pool *pool, int64_t bank_no,
+	const struct hs_directive_filter *filter, struct hs_directive **ret, size_t *ret_n,
+	int64_t *ret_total, struct hs_err *err)
 {
 	struct hs_scope scope = hs_scope_all();
 	struct hs_sql q = hs_sql_new(pool);
@@ -94,7 +97,8 @@ enum hs_rc hs_directives_list(struct hs_db *db, struct hs_pool *pool, int64_t ba
 	return page(db, &q, filter->limit, filter->offset, ret, ret_n, err);
 }
 
-enum hs_rc hs_directives_load(struct hs_db *db, struct hs_pool *pool, int64_t bank_no, const struct hs_scope *scope, struct hs_directive **ret, size_t *ret_n, struct hs_err *err)
+enum hs_rc hs_directives_load(struct hs_db *db, struct hs_pool *pool, int64_t bank_no,
+	const struct hs_scope *scope, struct hs_directive **ret, size_t *ret_n, struct hs_err *err)
 {
 	struct hs_sql q = hs_sql_new(pool);
 
@@ -103,22 +107,24 @@ enum hs_rc hs_directives_load(struct hs_db *db, struct hs_pool *pool, int64_t ba
 	return page(db, &q, HS_DIRECTIVES_LOADED, 0, ret, ret_n, err);
 }
 
-static enum hs_rc get(struct hs_db *db, struct hs_pool *pool, int which, int64_t bank_no, const char *id,
-	struct hs_directive *ret, struct hs_err *err)
+static enum hs_rc get(struct hs_db *db, struct hs_pool *pool, int which, int64_t bank_no,
+	const char *id, struct hs_directive *ret, struct hs_err *err)
 {
 	char uuid[HS_UUID_TEXT];
 	struct hs_rows rows;
 
 	if (!hs_uuid_parse(id, uuid))
 		return missing(id, err);
-	HS_TRY(hs_db_select(db, pool, sql[which], HS_BINDS(hs_b_int(bank_no), hs_b_str(uuid)), &rows, err));
+	HS_TRY(hs_db_select(db, pool, sql[which], HS_BINDS(hs_b_int(bank_no), hs_b_str(uuid)),
+		&rows, err));
 	if (rows.n == 0)
 		return missing(id, err);
 	hs_row_read(pool, cols, HS_COUNT(cols), rows.v, ret);
 	return HS_OK;
 }
 
-enum hs_rc hs_directive_get(struct hs_db *db, struct hs_pool *pool, int64_t bank_no, const char *id, struct hs_directive *ret, struct hs_err *err)
+enum hs_rc hs_directive_get(struct hs_db *db, struct hs_pool *pool, int64_t bank_no,
+	const char *id, struct hs_directive *ret, struct hs_err *err)
 {
 	return get(db, pool, SQL_GET, bank_no, id, ret, err);
 }
@@ -155,13 +161,15 @@ static enum hs_rc create(struct hs_db *db, void *arg, struct hs_err *err)
 
 	HS_TRY(hs_clock_lock(db, w->bank_no, err));
 	HS_TRY(hs_db_exec(db, sql[SQL_INSERT], HS_BINDS(hs_b_int(w->bank_no), hs_b_str(d->id),
-		hs_b_str(d->name), hs_b_str(d->content), hs_b_int(d->priority), hs_b_bool(d->is_active),
-		hs_b_str(tags_text(w->pool, &d->tags)), hs_b_time(d->created_us), hs_b_time(d->updated_us)),
-		NULL, err));
+		hs_b_str(d->name), hs_b_str(d->content), hs_b_int(d->priority),
+			hs_b_bool(d->is_active),
+		hs_b_str(tags_text(w->pool, &d->tags)), hs_b_time(d->created_us),
+		hs_b_time(d->updated_us)), NULL, err));
 	return put_tags(db, w, err);
 }
 
-enum hs_rc hs_directive_create(struct hs_db *db, struct hs_pool *pool, int64_t bank_no, struct hs_directive *d, struct hs_err *err)
+enum hs_rc hs_directive_create(struct hs_db *db, struct hs_pool *pool, int64_t bank_no,
+	struct hs_directive *d, struct hs_err *err)
 {
 	struct write w = {.pool = pool, .bank_no = bank_no, .d = d};
 
@@ -186,15 +194,19 @@ static enum hs_rc update(struct hs_db *db, void *arg, struct hs_err *err)
 	d->tags = c->tags ? *c->tags : d->tags;
 	d->updated_us = hs_now_us();
 	HS_TRY(hs_db_exec(db, sql[SQL_UPDATE], HS_BINDS(hs_b_str(d->name), hs_b_str(d->content),
-		hs_b_int(d->priority), hs_b_bool(d->is_active), hs_b_str(tags_text(w->pool, &d->tags)),
+		hs_b_int(d->priority), hs_b_bool(d->is_active), hs_b_str(tags_text(w->pool,
+			&d->tags)),
 		hs_b_time(d->updated_us), hs_b_int(w->bank_no), hs_b_str(d->id)), NULL, err));
 	if (!c->tags)
 		return HS_OK;
-	HS_TRY(hs_db_exec(db, sql[SQL_TAGS_DELETE], HS_BINDS(hs_b_int(w->bank_no), hs_b_str(d->id)), NULL, err));
+	HS_TRY(hs_db_exec(db, sql[SQL_TAGS_DELETE], HS_BINDS(hs_b_int(w->bank_no),
+		hs_b_str(d->id)), NULL, err));
 	return put_tags(db, w, err);
 }
 
-enum hs_rc hs_directive_update(struct hs_db *db, struct hs_pool *pool, int64_t bank_no, const char *id, const struct hs_directive_change *change, struct hs_directive *ret, struct hs_err *err)
+enum hs_rc hs_directive_update(struct hs_db *db, struct hs_pool *pool, int64_t bank_no,
+	const char *id, const struct hs_directive_change *change, struct hs_directive *ret,
+	struct hs_err *err)
 {
 	struct write w = {.pool = pool, .bank_no = bank_no, .id = id, .d = ret, .change = change};
 
@@ -210,13 +222,16 @@ static enum hs_rc drop(struct hs_db *db, void *arg, struct hs_err *err)
 	if (!hs_uuid_parse(w->id, uuid))
 		return missing(w->id, err);
 	HS_TRY(hs_clock_lock(db, w->bank_no, err));
-	HS_TRY(hs_db_exec(db, sql[SQL_DELETE], HS_BINDS(hs_b_int(w->bank_no), hs_b_str(uuid)), &found, err));
+	HS_TRY(hs_db_exec(db, sql[SQL_DELETE], HS_BINDS(hs_b_int(w->bank_no), hs_b_str(uuid)),
+		&found, err));
 	if (found == 0)
 		return missing(w->id, err);
-	return hs_db_exec(db, sql[SQL_TAGS_DELETE], HS_BINDS(hs_b_int(w->bank_no), hs_b_str(uuid)), NULL, err);
+	return hs_db_exec(db, sql[SQL_TAGS_DELETE], HS_BINDS(hs_b_int(w->bank_no), hs_b_str(uuid)),
+		NULL, err);
 }
 
-enum hs_rc hs_directive_delete(struct hs_db *db, int64_t bank_no, const char *id, struct hs_err *err)
+enum hs_rc hs_directive_delete(struct hs_db *db, int64_t bank_no, const char *id,
+	struct hs_err *err)
 {
 	struct write w = {.bank_no = bank_no, .id = id};
 

@@ -7,8 +7,8 @@
 #define TEMPORAL_NEIGHBOURS 20
 
 enum {
-	SQL_NODES, SQL_DATED, SQL_LINKS, SQL_ENTITY_LINKS, SQL_DOCUMENTS, SQL_OPERATIONS, SQL_LAST_WRITE,
-	SQL_CACHE_GET, SQL_CACHE_PUT, SQL_CACHE_DROP
+	SQL_NODES, SQL_DATED, SQL_LINKS, SQL_ENTITY_LINKS, SQL_DOCUMENTS, SQL_OPERATIONS,
+	SQL_LAST_WRITE, SQL_CACHE_GET, SQL_CACHE_PUT, SQL_CACHE_DROP
 };
 static const char *const sql[] = {
 	[SQL_NODES] = ("SELECT fact_type, COUNT(*), MAX(consolidated_at), "
@@ -91,8 +91,8 @@ static enum hs_rc add_nodes(struct hs_db *db, struct hs_pool *pool, int64_t bank
 }
 
 /* Neighbours in time are derived: each dated fact has up to 20 of its own type. */
-static enum hs_rc temporal_links(struct hs_db *db, struct hs_pool *pool, int64_t bank_no, int64_t *ret,
-	struct hs_err *err)
+static enum hs_rc temporal_links(struct hs_db *db, struct hs_pool *pool, int64_t bank_no,
+	int64_t *ret, struct hs_err *err)
 {
 	struct hs_rows rows;
 
@@ -128,8 +128,8 @@ static enum hs_rc add_links(struct hs_db *db, struct hs_pool *pool, int64_t bank
 	return HS_OK;
 }
 
-static enum hs_rc add_operations(struct hs_db *db, struct hs_pool *pool, int64_t bank_no, json_t *out,
-	struct hs_err *err)
+static enum hs_rc add_operations(struct hs_db *db, struct hs_pool *pool, int64_t bank_no,
+	json_t *out, struct hs_err *err)
 {
 	struct hs_rows rows;
 	json_t *by_status;
@@ -166,8 +166,8 @@ static json_t *cached(struct hs_db *db, struct hs_pool *pool, int64_t bank_no, i
 	struct hs_rows rows;
 	json_t *body;
 
-	if (hs_db_select(db, pool, sql[SQL_CACHE_GET], HS_BINDS(hs_b_int(bank_no), hs_b_time(oldest_us)),
-		&rows, &err) == HS_OK) {
+	if (hs_db_select(db, pool, sql[SQL_CACHE_GET], HS_BINDS(hs_b_int(bank_no),
+		hs_b_time(oldest_us)), &rows, &err) == HS_OK) {
 		if (rows.n == 0)
 			return NULL;
 		if (hs_json_load(pool, rows.v[0].s, &body, &err) == HS_OK && json_is_object(body))
@@ -186,7 +186,8 @@ static void keep(struct hs_db *db, struct hs_pool *pool, int64_t bank_no, const 
 		hs_log(HS_LOG_DEBUG, "stats_cache", "error=%s", hs_log_quote(err.msg));
 }
 
-enum hs_rc hs_stats_get(struct hs_db *db, struct hs_pool *pool, int64_t bank_no, int64_t ttl_s, bool refresh, json_t **ret, struct hs_err *err)
+enum hs_rc hs_stats_get(struct hs_db *db, struct hs_pool *pool, int64_t bank_no, int64_t ttl_s,
+	bool refresh, json_t **ret, struct hs_err *err)
 {
 	json_t *body = ttl_s > 0 && !refresh ? cached(db, pool, bank_no, ttl_s) : NULL;
 
@@ -199,7 +200,8 @@ enum hs_rc hs_stats_get(struct hs_db *db, struct hs_pool *pool, int64_t bank_no,
 	return HS_OK;
 }
 
-enum hs_rc hs_stats_last_write(struct hs_db *db, struct hs_pool *pool, int64_t bank_no, int64_t *ret_us, struct hs_err *err)
+enum hs_rc hs_stats_last_write(struct hs_db *db, struct hs_pool *pool, int64_t bank_no,
+	int64_t *ret_us, struct hs_err *err)
 {
 	struct hs_rows rows;
 

@@ -89,7 +89,8 @@ int hs_cgi_run(struct hs_app *app, int threads)
 
 	signal(SIGPIPE, SIG_IGN);
 	if (!hs_str_empty(run_dir)) {
-		gate.lock_prefix = hs_pool_printf(app->pool, "%s/%s.slot.", run_dir, app->program->name);
+		gate.lock_prefix = hs_pool_printf(app->pool, "%s/%s.slot.", run_dir,
+			app->program->name);
 		app->long_gate = &gate;
 	}
 	hs_thread_init(&t, app);

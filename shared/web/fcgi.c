@@ -50,14 +50,16 @@ static int bind_new(const struct sockaddr_un *at, struct hs_err *err)
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	if (fd < 0) {
-		(void)hs_fail_foreign(err, HS_E_IO, errno, "cannot make a socket: %s", strerror(errno));
+		(void)hs_fail_foreign(err, HS_E_IO, errno, "cannot make a socket: %s",
+			strerror(errno));
 		return -1;
 	}
 	(void)unlink(at->sun_path);
 	if (bind(fd, (const struct sockaddr *)at, sizeof(*at)) == 0 &&
 		chmod(at->sun_path, SOCKET_MODE) == 0 && listen(fd, BACKLOG) == 0)
 		return fd;
-	(void)hs_fail_foreign(err, HS_E_IO, errno, "cannot listen on %s: %s", at->sun_path, strerror(errno));
+	(void)hs_fail_foreign(err, HS_E_IO, errno, "cannot listen on %s: %s", at->sun_path,
+		strerror(errno));
 	close(fd);
 	return -1;
 }
@@ -69,16 +71,16 @@ int hs_fcgi_listen(const char *path, struct hs_err *err)
 	int fd;
 
 	if (n < 0 || (size_t)n >= sizeof(at.sun_path)) {
-		(void)hs_fail(err, HS_E_CONFIG, "socket path %s is too long (at most %zu bytes)", path,
-			sizeof(at.sun_path) - sizeof(".new"));
+		(void)hs_fail(err, HS_E_CONFIG, "socket path %s is too long (at most %zu bytes)",
+			path, sizeof(at.sun_path) - sizeof(".new"));
 		return -1;
 	}
 	fd = bind_new(&at, err);
 	if (fd < 0)
 		return -1;
 	if (rename(at.sun_path, path) != 0) {
-		(void)hs_fail_foreign(err, HS_E_IO, errno, "cannot move %s to %s: %s", at.sun_path, path,
-			strerror(errno));
+		(void)hs_fail_foreign(err, HS_E_IO, errno, "cannot move %s to %s: %s", at.sun_path,
+			path, strerror(errno));
 		close(fd);
 		return -1;
 	}
@@ -168,7 +170,8 @@ static void serve_one(struct hs_thread *t, FCGX_Request *f)
 
 static int epoll_for(const struct server *s)
 {
-	struct epoll_event listen_ev = {.events = EPOLLIN | EPOLLEXCLUSIVE, .data.fd = s->listen_fd};
+	struct epoll_event listen_ev = {.events = EPOLLIN | EPOLLEXCLUSIVE,
+		.data.fd = s->listen_fd};
 	struct epoll_event stop_ev = {.events = EPOLLIN, .data.fd = s->stop_fd};
 	int ep = epoll_create1(EPOLL_CLOEXEC);
 
@@ -297,7 +300,8 @@ static void start_threads(struct server *s, pthread_t *ids, int n)
 int hs_fcgi_run(struct hs_app *app, int listen_fd, int threads)
 {
 	struct hs_long_gate gate = {
-		.enter = gate_enter, .leave = gate_leave, .max = threads * 3 / 4 > 0 ? threads * 3 / 4 : 1,
+		.enter = gate_enter, .leave = gate_leave,
+			.max = threads * 3 / 4 > 0 ? threads * 3 / 4 : 1,
 	};
 	struct server s = {.app = app, .listen_fd = listen_fd};
 	pthread_t *ids = HS_NEW_ARRAY(app->pool, pthread_t, (size_t)threads);

@@ -31,7 +31,8 @@ void hs_problem(struct hs_response *res, const struct hs_err *err)
 	hs_out_open(&o, NULL, '{');
 	if (err->fields) {
 		hs_out_open(&o, "detail", '[');
-		for (const struct hs_field_error *f = err->fields; f && n < HS_FIELD_ERRORS; f = f->next, n++)
+		for (const struct hs_field_error *f = err->fields; f && n < HS_FIELD_ERRORS;
+			f = f->next, n++)
 			fault(&o, f);
 		hs_out_close(&o, ']');
 	} else {

@@ -114,7 +114,8 @@ static enum hs_rc check_database(struct hs_app *app, struct hs_err *err)
 	hs_db_free(&db);
 	if (rc == HS_OK || rc == HS_E_DB_SCHEMA)
 		return rc;
-	hs_log(HS_LOG_WARN, "database_away", "code=%s error=%s", hs_rc_name(rc), hs_log_quote(err->msg));
+	hs_log(HS_LOG_WARN, "database_away", "code=%s error=%s", hs_rc_name(rc),
+		hs_log_quote(err->msg));
 	hs_err_clear(err);
 	return HS_OK;
 }
@@ -123,7 +124,8 @@ static enum hs_rc app_start(struct hs_app *app, bool cgi, struct hs_err *err)
 {
 	const char *run_dir = hs_cfg_str(app->cfg, HS_S_run_dir);
 
-	hs_metrics_open(hs_str_empty(run_dir) ? NULL : hs_pool_printf(app->pool, "%s/metrics", run_dir));
+	hs_metrics_open(hs_str_empty(run_dir) ? NULL : hs_pool_printf(app->pool, "%s/metrics",
+		run_dir));
 	if (!cgi)
 		HS_TRY(check_database(app, err));
 	return app->program->start ? app->program->start(app, err) : HS_OK;
@@ -210,7 +212,8 @@ static void log_request(const struct hs_ctx *c, int64_t took_us)
 	int status = c->res->status;
 
 	if (status >= 500)
-		hs_log(HS_LOG_ERROR, "request", "id=%s method=%s route=%s status=%d ms=%.1f code=%s error=%s",
+		hs_log(HS_LOG_ERROR, "request",
+			"id=%s method=%s route=%s status=%d ms=%.1f code=%s error=%s",
 			c->req->request_id, hs_log_quote(c->req->method_name), route, status,
 			(double)took_us / 1000.0, hs_rc_name(c->err.rc), hs_log_quote(c->err.msg));
 	else
@@ -223,7 +226,8 @@ void hs_thread_serve(struct hs_thread *t, struct hs_request *req, struct hs_resp
 	int64_t began_us, struct hs_buf **ret_head)
 {
 	struct hs_ctx c = {
-		.app = t->app, .cfg = t->app->cfg, .pool = t->pool, .req = req, .res = res, .db = t->db,
+		.app = t->app, .cfg = t->app->cfg, .pool = t->pool, .req = req, .res = res,
+			.db = t->db,
 		.thread = t->data,
 	};
 	int64_t took_us;

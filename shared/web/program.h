@@ -26,7 +26,8 @@ struct hs_app {
 
 struct hs_program {
 	const char *name;                       /* "hindsight-banks" */
-	const struct hs_route *const *tables;   /* NULL-ended list of tables, each ended by .pattern NULL */
+	const struct hs_route *const *tables;   /* NULL-ended list of tables,
+		each ended by .pattern NULL */
 	int threads;                            /* 0 = the setting; reflect 64 when the setting is not explicit */
 	/* once, before the first request; may be NULL */
 	enum hs_rc (*start)(struct hs_app *app, struct hs_err *err);

@@ -57,8 +57,8 @@ static int hex_byte(const char *s, size_t n)
 
 /* Decode into fresh bytes; *ret_bad tells whether a '%' was not followed by two digits (it is then
  * kept as it stands). */
-static char *decode(struct hs_pool *pool, const char *s, size_t n, bool plus_is_blank, size_t *ret_n,
-	bool *ret_bad)
+static char *decode(struct hs_pool *pool, const char *s, size_t n, bool plus_is_blank,
+	size_t *ret_n, bool *ret_bad)
 {
 	char *out = hs_pool_alloc(pool, n + 1);
 	size_t len = 0;

@@ -20,7 +20,8 @@
 #include "base/str.h"
 #include "json/check.h"
 
-enum hs_method { HS_GET, HS_POST, HS_PUT, HS_PATCH, HS_DELETE, HS_HEAD, HS_OPTIONS, HS_METHOD_OTHER };
+enum hs_method { HS_GET, HS_POST, HS_PUT, HS_PATCH, HS_DELETE, HS_HEAD, HS_OPTIONS,
+	HS_METHOD_OTHER };
 
 struct hs_request {
 	enum hs_method method;

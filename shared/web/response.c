@@ -90,7 +90,8 @@ void hs_etag(const void *body, size_t n, char out[HS_ETAG_TEXT])
 	}
 	a = fold(a, b, k1);
 	b = fold(b, a, k2);
-	snprintf(out, HS_ETAG_TEXT, "\"%016llx%016llx\"", (unsigned long long)a, (unsigned long long)b);
+	snprintf(out, HS_ETAG_TEXT, "\"%016llx%016llx\"", (unsigned long long)a,
+		(unsigned long long)b);
 }
 
 bool hs_etag_matches(const char *if_none_match, const char *etag)
@@ -132,8 +133,8 @@ struct hs_buf *hs_response_head(struct hs_response *res, const struct hs_request
 	apply_etag(res, req);
 	hs_buf_printf(head, "Status: %d %s\r\n", res->status, hs_status_text(res->status));
 	if (res->status != 304)
-		hs_buf_printf(head, "Content-Type: %s\r\nContent-Length: %zu\r\n", res->content_type,
-			res->body->len);
+		hs_buf_printf(head, "Content-Type: %s\r\nContent-Length: %zu\r\n",
+			res->content_type, res->body->len);
 	if (req->request_id)
 		hs_buf_printf(head, "X-Request-Id: %s\r\n", req->request_id);
 	for (const struct hs_header *h = res->headers; h; h = h->next)

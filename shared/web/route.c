@@ -87,7 +87,8 @@ static bool pattern_equal(const char *a, const char *b)
 	return *p == *q;
 }
 
-static const struct hs_route *row_find(struct hs_ctx *c, bool *ret_path_known, unsigned *ret_methods)
+static const struct hs_route *row_find(struct hs_ctx *c, bool *ret_path_known,
+	unsigned *ret_methods)
 {
 	const struct hs_route *best = NULL;
 
@@ -141,7 +142,8 @@ static enum hs_rc row_check(const struct hs_route *r, struct hs_err *err)
 	if (r->pattern[0] != '/' || strstr(r->pattern, "//") || (n > 1 && r->pattern[n - 1] == '/'))
 		return hs_fail(err, HS_E_CONFIG, "route '%s' is malformed", r->pattern);
 	if (!r->fn || (size_t)r->method >= HS_COUNT(method_names))
-		return hs_fail(err, HS_E_CONFIG, "route '%s' has no function or method", r->pattern);
+		return hs_fail(err, HS_E_CONFIG, "route '%s' has no function or method",
+			r->pattern);
 	return HS_OK;
 }
 
@@ -150,7 +152,8 @@ static enum hs_rc row_check_twins(const struct hs_route *const *tables, const st
 {
 	for (const struct hs_route *const *t = tables; *t; t++)
 		for (const struct hs_route *o = *t; o->pattern; o++)
-			if (o != r && o->method == r->method && pattern_equal(o->pattern, r->pattern))
+			if (o != r && o->method == r->method &&
+				pattern_equal(o->pattern, r->pattern))
 				return hs_fail(err, HS_E_CONFIG, "routes '%s' and '%s' are equal",
 					r->pattern, o->pattern);
 	return HS_OK;
@@ -279,8 +282,8 @@ static enum hs_rc refuse_extras(struct hs_ctx *c, const struct hs_strs *unknown,
 		return HS_OK;
 	for (size_t i = 0; i < unknown->n; i++)
 		hs_fault_add(c->pool, err, "extra_forbidden",
-			hs_pool_printf(c->pool, "[\"query\",%s]", quoted(c->pool, unknown->v[i])), msg,
-			"null", NULL);
+			hs_pool_printf(c->pool, "[\"query\",%s]", quoted(c->pool, unknown->v[i])),
+			msg, "null", NULL);
 	if (c->req->has_body || c->req->body_too_large)
 		hs_fault_add(c->pool, err, "extra_forbidden", "[\"body\"]", msg, "null", NULL);
 	return err->fields ? hs_fail(err, HS_E_INVALID, "request did not validate") : HS_OK;
@@ -293,8 +296,8 @@ static enum hs_rc check_query(struct hs_ctx *c, void **ret, struct hs_err *err)
 
 	*ret = NULL;
 	if (c->route->query) {
-		rc = hs_check_query(c->pool, c->route->query, c->req->query, c->req->n_query, ret, &unknown,
-			err);
+		rc = hs_check_query(c->pool, c->route->query, c->req->query, c->req->n_query, ret,
+			&unknown, err);
 	} else {
 		for (size_t i = 0; i < c->req->n_query; i++)
 			hs_strs_add(c->pool, &unknown, c->req->query[i].name);
@@ -311,10 +314,12 @@ static enum hs_rc body_missing(struct hs_ctx *c, struct hs_err *err)
 	return hs_fail(err, HS_E_INVALID, "request did not validate");
 }
 
-static enum hs_rc body_no_json(struct hs_ctx *c, const struct hs_json_fault *fault, struct hs_err *err)
+static enum hs_rc body_no_json(struct hs_ctx *c, const struct hs_json_fault *fault,
+	struct hs_err *err)
 {
 	hs_fault_add(c->pool, err, "json_invalid",
-		hs_pool_printf(c->pool, "[\"body\",%zu]", fault->offset_chars), "JSON decode error", "{}",
+		hs_pool_printf(c->pool, "[\"body\",%zu]", fault->offset_chars),
+		"JSON decode error", "{}",
 		hs_pool_printf(c->pool, "{\"error\":%s}", quoted(c->pool, fault->text)));
 	return hs_fail(err, HS_E_INVALID, "request did not validate");
 }
@@ -328,7 +333,8 @@ static enum hs_rc body_value(struct hs_ctx *c, json_t **ret, struct hs_err *err)
 	json_t *text;
 
 	if (hs_request_is_json(req)) {
-		if (hs_json_parse(c->pool, req->body, req->body_bytes, ret, &fault, &parse) != HS_OK)
+		if (hs_json_parse(c->pool, req->body, req->body_bytes, ret, &fault, &parse) !=
+			HS_OK)
 			return body_no_json(c, &fault, err);
 		return HS_OK;
 	}
@@ -395,7 +401,8 @@ static enum hs_rc check_feature(struct hs_ctx *c)
 
 	if (r->feature == 0 || hs_cfg_bool(c->cfg, (enum hs_setting_id)(r->feature - 1)))
 		return HS_OK;
-	return hs_fail(&c->err, HS_E_NOT_FOUND, "%s", r->feature_text ? r->feature_text : "Not Found");
+	return hs_fail(&c->err, HS_E_NOT_FOUND, "%s",
+		r->feature_text ? r->feature_text : "Not Found");
 }
 
 /* Takes the same time wherever the two differ. */
@@ -503,7 +510,8 @@ void hs_route_serve(struct hs_ctx *c)
 		hs_problem(c->res, &c->err);
 	}
 	if (c->route && c->ignored.n > 0)
-		hs_response_header(c->res, "X-Ignored-Params", hs_ignored_header(c->pool, &c->ignored));
+		hs_response_header(c->res, "X-Ignored-Params",
+			hs_ignored_header(c->pool, &c->ignored));
 }
 
 /* ---- for functions ---- */
@@ -512,7 +520,8 @@ bool hs_request_gone(struct hs_ctx *c)
 {
 	int64_t now = hs_mono_us();
 
-	if (c->gone || !c->req->gone || (c->gone_asked_us && now - c->gone_asked_us < GONE_INTERVAL_US))
+	if (c->gone || !c->req->gone ||
+		(c->gone_asked_us && now - c->gone_asked_us < GONE_INTERVAL_US))
 		return c->gone;
 	c->gone_asked_us = now;
 	c->gone = c->req->gone(c->req);

@@ -14,7 +14,8 @@ static int64_t number(struct fixture *f, const char *sql)
 {
 	struct hs_rows rows;
 
-	OK(f, hs_db_select(f->db, f->pool, sql, HS_BINDS(hs_b_int(f->bank.bank_no)), &rows, &f->err));
+	OK(f, hs_db_select(f->db, f->pool, sql, HS_BINDS(hs_b_int(f->bank.bank_no)), &rows,
+		&f->err));
 	return rows.v[0].i;
 }
 
@@ -25,9 +26,8 @@ static void units(struct fixture *f, const char *type, int n, bool dated)
 		OK(f, hs_db_exec(f->db,
 			"INSERT INTO memory_units (bank_no, id, fact_type, text, tags, event_date, created_at, updated_at)"
 			" VALUES (?, ?, ?, 't', '[]', ?, '2026-01-01', '2026-01-02')",
-			HS_BINDS(hs_b_int(f->bank.bank_no), hs_b_str(hs_uuid_v7_new(f->pool)), hs_b_str(type),
-				dated ? hs_b_time(0) : hs_b_null()),
-			NULL, &f->err));
+			HS_BINDS(hs_b_int(f->bank.bank_no), hs_b_str(hs_uuid_v7_new(f->pool)),
+			hs_b_str(type), dated ? hs_b_time(0) : hs_b_null()), NULL, &f->err));
 }
 
 static json_t *stats(struct fixture *f, int64_t ttl_s, bool refresh)
@@ -97,9 +97,11 @@ static void stats_count_consolidation_and_operations(void **state)
 	run(f, "UPDATE memory_units SET consolidated_at = '2026-03-01 12:00:00' WHERE bank_no = ? ORDER BY unit_no LIMIT 1");
 	run(f, "UPDATE memory_units SET consolidation_failed_at = '2026-03-02' WHERE bank_no = ? AND fact_type = 'world' "
 		"AND consolidated_at IS NULL ORDER BY unit_no LIMIT 2");
-	OK(f, hs_db_exec(f->db, "INSERT INTO async_operations (operation_id, bank_no, operation_type, status, "
+	OK(f, hs_db_exec(f->db,
+		"INSERT INTO async_operations (operation_id, bank_no, operation_type, status, "
 		"result_metadata, created_at, updated_at) VALUES (?, ?, 'consolidation', 'failed', '{}', NOW(), NOW())",
-		HS_BINDS(hs_b_str(hs_uuid_v7_new(f->pool)), hs_b_int(f->bank.bank_no)), NULL, &f->err));
+		HS_BINDS(hs_b_str(hs_uuid_v7_new(f->pool)), hs_b_int(f->bank.bank_no)), NULL,
+			&f->err));
 	s = stats(f, 0, false);
 	assert_string_equal(hs_json_str(s, "last_consolidated_at"), "2026-03-01T12:00:00+00:00");
 	assert_int_equal(hs_json_int(s, "pending_consolidation", -1), 1);
@@ -141,7 +143,8 @@ static void the_list_is_in_order_of_writes(void **state)
 	int64_t total;
 	size_t n;
 
-	OK(f, hs_bank_ensure(f->db, f->pool, hs_pool_printf(f->pool, "%s-2", mark), &other, NULL, &f->err));
+	OK(f, hs_bank_ensure(f->db, f->pool, hs_pool_printf(f->pool, "%s-2", mark), &other, NULL,
+		&f->err));
 	OK(f, hs_banks_list(f->db, f->pool, mark, 10, 0, &rows, &n, &total, &f->err));
 	assert_int_equal(n, 2);
 	assert_string_equal(rows[0].bank.bank_id, other.bank_id);
@@ -151,10 +154,13 @@ static void the_list_is_in_order_of_writes(void **state)
 	OK(f, hs_banks_list(f->db, f->pool, mark, 10, 0, &rows, &n, &total, &f->err));
 	assert_string_equal(rows[0].bank.bank_id, mark);
 	assert_int_equal(rows[0].fact_count, 3);
-	assert_string_equal(hs_time_text(f->pool, rows[0].last_document_us), "2020-01-01T00:00:00+00:00");
-	assert_string_equal(hs_time_text(f->pool, rows[0].last_write_us), "2100-01-01T00:00:00+00:00");
+	assert_string_equal(hs_time_text(f->pool, rows[0].last_document_us),
+		"2020-01-01T00:00:00+00:00");
+	assert_string_equal(hs_time_text(f->pool, rows[0].last_write_us),
+		"2100-01-01T00:00:00+00:00");
 	assert_int_equal(rows[1].fact_count, 0);
-	assert_true(rows[1].last_document_us == HS_TIME_NONE && rows[1].last_write_us == HS_TIME_NONE);
+	assert_true(rows[1].last_document_us == HS_TIME_NONE &&
+		rows[1].last_write_us == HS_TIME_NONE);
 	OK(f, hs_banks_list(f->db, f->pool, mark, 1, 1, &rows, &n, &total, &f->err));
 	assert_int_equal(n, 1);
 	assert_int_equal(total, 2);
@@ -187,7 +193,8 @@ static void a_refused_change_makes_no_bank(void **state)
 	assert_string_equal(bank.config, "{\"retain_mission\":\"m\"}");
 	OK(f, hs_bank_config_clear(f->db, f->pool, id, &bank, &f->err));
 	assert_string_equal(bank.config, "{}");
-	assert_int_equal(hs_bank_config_clear(f->db, f->pool, "nowhere", &bank, &f->err), HS_E_BANK_MISSING);
+	assert_int_equal(hs_bank_config_clear(f->db, f->pool, "nowhere", &bank, &f->err),
+		HS_E_BANK_MISSING);
 }
 
 static enum hs_rc late_write(struct hs_db *db, void *arg, struct hs_err *err)
@@ -215,7 +222,8 @@ static void a_deleted_bank_takes_nothing_more(void **state)
 	assert_int_equal(number(f, "SELECT COUNT(*) FROM bank_stats_cache WHERE bank_no = ?"), 0);
 	assert_int_equal(number(f, "SELECT COUNT(*) FROM bank_clock WHERE bank_no = ?"), 0);
 	assert_int_equal(hs_tx_run(f->db, late_write, f, &f->err), HS_E_BANK_MISSING);
-	assert_int_equal(hs_directive_create(f->db, f->pool, f->bank.bank_no, &d, &f->err), HS_E_BANK_MISSING);
+	assert_int_equal(hs_directive_create(f->db, f->pool, f->bank.bank_no, &d, &f->err),
+		HS_E_BANK_MISSING);
 	(void)stats(f, 60, false);
 	assert_int_equal(number(f, "SELECT COUNT(*) FROM bank_stats_cache WHERE bank_no = ?"), 0);
 	OK(f, hs_bank_ensure(f->db, f->pool, f->bank.bank_id, &again, NULL, &f->err));

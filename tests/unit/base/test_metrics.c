@@ -31,12 +31,16 @@ static void histograms_and_counters_are_printed(void **state)
 	hs_metrics_llm("openai", "m\"x", "reflect", false, 1000, 600, 20, 0, 0);
 	text = print(pool);
 #define HTTP "{method=\"GET\",endpoint=\"/a/{b}\",status_code=\"200\",status_class=\"2xx\""
-	assert_non_null(strstr(text, "hindsight_http_duration_seconds_bucket" HTTP ",le=\"0.005\"} 1\n"));
-	assert_non_null(strstr(text, "hindsight_http_duration_seconds_bucket" HTTP ",le=\"2.5\"} 2\n"));
-	assert_non_null(strstr(text, "hindsight_http_duration_seconds_bucket" HTTP ",le=\"+Inf\"} 2\n"));
+	assert_non_null(strstr(text,
+		"hindsight_http_duration_seconds_bucket" HTTP ",le=\"0.005\"} 1\n"));
+	assert_non_null(strstr(text,
+		"hindsight_http_duration_seconds_bucket" HTTP ",le=\"2.5\"} 2\n"));
+	assert_non_null(strstr(text,
+		"hindsight_http_duration_seconds_bucket" HTTP ",le=\"+Inf\"} 2\n"));
 	assert_non_null(strstr(text, "hindsight_http_duration_seconds_sum" HTTP "} 2.003000\n"));
 	assert_non_null(strstr(text, "hindsight_http_requests_total" HTTP "} 2\n"));
-	assert_non_null(strstr(text, "hindsight_operation_operations_total{operation=\"reflect\",source=\"api\","
+	assert_non_null(strstr(text,
+		"hindsight_operation_operations_total{operation=\"reflect\",source=\"api\","
 		"budget=\"mid\",max_tokens=\"\",success=\"true\"} 1\n"));
 	assert_non_null(strstr(text, "hindsight_llm_tokens_input_tokens_total{provider=\"openai\","
 		"model=\"m\\\"x\",scope=\"reflect\",success=\"false\",token_bucket=\"500-1k\"} 600\n"));
@@ -66,8 +70,10 @@ static void a_file_is_shared_by_processes(void **state)
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);
-	assert_non_null(strstr(print(pool), "endpoint=\"/x\",status_code=\"200\",status_class=\"2xx\"} 2\n"));
-	assert_non_null(strstr(print(pool), "endpoint=\"/y\",status_code=\"200\",status_class=\"2xx\"} 1\n"));
+	assert_non_null(strstr(print(pool),
+		"endpoint=\"/x\",status_code=\"200\",status_class=\"2xx\"} 2\n"));
+	assert_non_null(strstr(print(pool),
+		"endpoint=\"/y\",status_code=\"200\",status_class=\"2xx\"} 1\n"));
 	hs_metrics_close();
 	unlink(path);
 }

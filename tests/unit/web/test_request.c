@@ -65,7 +65,8 @@ static void paths_are_split_before_decoding(void **state)
 static void bad_paths_are_refused(void **state)
 {
 	static const char *const uris[] = {
-		"/%00", "/a%zz", "/a%", "/a%2", "/%ff", "/%ed%a0%80", "/%c0%af", "/ok/%E0%80%AF", "nothing", "",
+		"/%00", "/a%zz", "/a%", "/a%2", "/%ff", "/%ed%a0%80", "/%c0%af", "/ok/%E0%80%AF",
+			"nothing", "",
 	};
 	HS_AUTO(hs_pool_free) struct hs_pool *pool = hs_pool_new();
 	char *longer = hs_pool_alloc(pool, HS_URI_MAX + 2);
@@ -103,7 +104,8 @@ static void query_is_decoded_and_cleaned(void **state)
 	for (size_t i = 0; i < HS_COUNT(rows); i++) {
 		struct hs_request r;
 
-		assert_int_equal(parse(pool, hs_pool_printf(pool, "/x?%s", rows[i].query), &r), HS_OK);
+		assert_int_equal(parse(pool, hs_pool_printf(pool, "/x?%s", rows[i].query), &r),
+			HS_OK);
 		assert_int_equal(r.n_query, 1);
 		assert_string_equal(r.query[0].name, rows[i].name);
 		assert_string_equal(r.query[0].value, rows[i].value);
@@ -136,9 +138,11 @@ static void content_types(void **state)
 		const char *type;
 		bool json;
 	} rows[] = {
-		{NULL, true}, {"", true}, {"application/json", true}, {"APPLICATION/JSON; charset=utf-8", true},
+		{NULL, true}, {"", true}, {"application/json", true},
+			{"APPLICATION/JSON; charset=utf-8", true},
 		{"application/json;charset=x", true}, {"application/merge-patch+json", true},
-		{"text/plain", false}, {"application/jsonx", false}, {"application/x-www-form-urlencoded", false},
+		{"text/plain", false}, {"application/jsonx", false},
+			{"application/x-www-form-urlencoded", false},
 		{"text/x+json", false},
 	};
 
@@ -153,8 +157,10 @@ static void content_types(void **state)
 static void cgi_variables_are_taken(void **state)
 {
 	struct headers given[] = {
-		{"REQUEST_METHOD", "POST"}, {"REQUEST_URI", "/a?b"}, {"HTTP_X_REQUEST_ID", "my-id.1"},
-		{"HTTP_AUTHORIZATION", "Bearer k"}, {"HTTP_HOST", "h:1"}, {"HTTPS", "on"}, {NULL, NULL},
+		{"REQUEST_METHOD", "POST"}, {"REQUEST_URI", "/a?b"}, {"HTTP_X_REQUEST_ID",
+			"my-id.1"},
+		{"HTTP_AUTHORIZATION", "Bearer k"}, {"HTTP_HOST", "h:1"}, {"HTTPS", "on"}, {NULL,
+			NULL},
 	};
 	struct headers bare[] = {
 		{"SCRIPT_NAME", "/cgi"}, {"PATH_INFO", "/x"}, {"QUERY_STRING", "q=1"},

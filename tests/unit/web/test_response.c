@@ -64,8 +64,10 @@ static void if_none_match_is_a_list(void **state)
 		const char *header;
 		bool matches;
 	} rows[] = {
-		{NULL, false}, {"", false}, {"\"x\"", true}, {"W/\"x\"", true}, {"\"a\", W/\"x\"", true},
-		{"\"a\",\"x\"", true}, {"*", true}, {"\"xx\"", false}, {"x", false}, {"\"a\"", false},
+		{NULL, false}, {"", false}, {"\"x\"", true}, {"W/\"x\"", true}, {"\"a\", W/\"x\"",
+			true},
+		{"\"a\",\"x\"", true}, {"*", true}, {"\"xx\"", false}, {"x", false}, {"\"a\"",
+			false},
 	};
 
 	(void)state;
@@ -113,9 +115,11 @@ static void problems_show_what_errors_def_allows(void **state)
 		const char *body;
 	} rows[] = {
 		{HS_E_NOT_FOUND, "Not Found", 404, "{\"detail\":\"Not Found\"}"},
-		{HS_E_BANK_MISSING, "Bank 'a\"b' not found", 404, "{\"detail\":\"Bank 'a\\\"b' not found\"}"},
+		{HS_E_BANK_MISSING, "Bank 'a\"b' not found", 404,
+			"{\"detail\":\"Bank 'a\\\"b' not found\"}"},
 		{HS_E_DB, "SELECT secret FROM t", 500, "{\"detail\":\"database error\"}"},
-		{HS_E_DB_DOWN, "connect to /run/x failed", 503, "{\"detail\":\"database is unreachable\"}"},
+		{HS_E_DB_DOWN, "connect to /run/x failed", 503,
+			"{\"detail\":\"database is unreachable\"}"},
 		{HS_E_CAPACITY, "full", 503, "{\"detail\":\"full\"}"},
 	};
 
@@ -129,7 +133,8 @@ static void problems_show_what_errors_def_allows(void **state)
 		hs_problem(&res, &err);
 		assert_int_equal(res.status, rows[i].status);
 		assert_string_equal(res.body->data, rows[i].body);
-		assert_int_equal(hs_response_header_get(&res, "Retry-After") != NULL, rows[i].status == 503);
+		assert_int_equal(hs_response_header_get(&res, "Retry-After") != NULL,
+			rows[i].status == 503);
 	}
 }
 

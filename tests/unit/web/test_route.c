@@ -64,7 +64,8 @@ struct query {
 	struct hs_seen seen;
 	int64_t limit;
 };
-static const struct hs_field query_fields[] = {HS_INT(struct query, limit, HS_RANGE(0, 10), .def = "5")};
+static const struct hs_field query_fields[] = {HS_INT(struct query, limit, HS_RANGE(0, 10),
+	.def = "5")};
 static const struct hs_shape query_shape = HS_SHAPE(query, query_fields);
 
 static bool slow_when_named_slow(const void *query, const void *body)
@@ -83,7 +84,8 @@ static const struct hs_route rows[] = {
 	HS_ROUTE(DELETE, "/things", clear, .query = &query_shape, .flags = HS_R_NO_BODY),
 	HS_ROUTE(PUT, "/things", make, .body = &body_shape, .flags = HS_R_BODY_OPTIONAL),
 	HS_ROUTE(GET, "/open", open_row, .flags = HS_R_OPEN),
-	HS_ROUTE(GET, "/off", one, .feature = HS_S_enable_bank_llm_health + 1, .feature_text = "switched off"),
+	HS_ROUTE(GET, "/off", one, .feature = HS_S_enable_bank_llm_health + 1,
+		.feature_text = "switched off"),
 	HS_ROUTE(GET, "/broken", broken),
 	HS_ROUTE(POST, "/slow", slow, .body = &body_shape, .flags = HS_R_LONG,
 		.long_call = slow_when_named_slow),
@@ -110,8 +112,10 @@ static struct answer ask(struct hs_pool *pool, struct given g)
 	struct hs_app app = {.program = &program, .cfg = cfg, .pool = pool, .long_gate = g.gate};
 	struct hs_request req = {
 		.method_name = g.method, .uri = g.uri, .body = g.body ? g.body : "",
-		.body_bytes = g.body ? strlen(g.body) : 0, .has_body = g.body != NULL, .content_type = g.type,
-		.authorization = g.key, .n_authorization = g.keys ? g.keys : g.key != NULL, .host = "h:8",
+		.body_bytes = g.body ? strlen(g.body) : 0, .has_body = g.body != NULL,
+			.content_type = g.type,
+		.authorization = g.key, .n_authorization = g.keys ? g.keys : g.key != NULL,
+			.host = "h:8",
 		.scheme = "http", .request_id = "r",
 	};
 	struct hs_response res;
@@ -123,7 +127,8 @@ static struct answer ask(struct hs_pool *pool, struct given g)
 		assert_int_not_equal(c.err.rc, HS_OK);
 	hs_route_serve(&c);
 	return (struct answer){
-		.status = res.status, .body = res.body->data, .allow = hs_response_header_get(&res, "Allow"),
+		.status = res.status, .body = res.body->data, .allow = hs_response_header_get(&res,
+			"Allow"),
 		.location = hs_response_header_get(&res, "Location"),
 		.ignored = hs_response_header_get(&res, "X-Ignored-Params"),
 		.retry = hs_response_header_get(&res, "Retry-After"),
@@ -159,7 +164,8 @@ static void rows_are_found(void **state)
 	(void)state;
 	for (size_t i = 0; i < HS_COUNT(cases); i++) {
 		HS_AUTO(hs_pool_free) struct hs_pool *pool = hs_pool_new();
-		struct answer a = ask(pool, (struct given){.method = cases[i].method, .uri = cases[i].uri});
+		struct answer a = ask(pool, (struct given){.method = cases[i].method,
+			.uri = cases[i].uri});
 
 		assert_int_equal(a.status, cases[i].status);
 		assert_string_equal(called, cases[i].called);
@@ -175,14 +181,16 @@ static void other_methods_are_405_with_allow(void **state)
 	static const struct {
 		const char *method, *uri, *allow;
 	} cases[] = {
-		{"PATCH", "/things", "GET, POST, PUT, DELETE"}, {"HEAD", "/things/1", "GET, DELETE"},
+		{"PATCH", "/things", "GET, POST, PUT, DELETE"}, {"HEAD", "/things/1",
+			"GET, DELETE"},
 		{"OPTIONS", "/open", "GET"}, {"BREW", "/open", "GET"}, {"get", "/open", "GET"},
 	};
 
 	(void)state;
 	for (size_t i = 0; i < HS_COUNT(cases); i++) {
 		HS_AUTO(hs_pool_free) struct hs_pool *pool = hs_pool_new();
-		struct answer a = ask(pool, (struct given){.method = cases[i].method, .uri = cases[i].uri});
+		struct answer a = ask(pool, (struct given){.method = cases[i].method,
+			.uri = cases[i].uri});
 
 		assert_int_equal(a.status, 405);
 		assert_string_equal(a.allow, cases[i].allow);
@@ -203,7 +211,8 @@ static void a_final_slash_is_redirected(void **state)
 	(void)state;
 	for (size_t i = 0; i < HS_COUNT(cases); i++) {
 		HS_AUTO(hs_pool_free) struct hs_pool *pool = hs_pool_new();
-		struct answer a = ask(pool, (struct given){.method = cases[i].method, .uri = cases[i].uri});
+		struct answer a = ask(pool, (struct given){.method = cases[i].method,
+			.uri = cases[i].uri});
 
 		assert_int_equal(a.status, 307);
 		assert_string_equal(a.location, cases[i].location);
@@ -220,7 +229,8 @@ static void bodies_are_checked(void **state)
 	} cases[] = {
 		{"POST", "{\"name\":\"a\"}", NULL, 200, "{}"},
 		{"POST", "{\"name\":\"a\"}", "text/plain", 422, "model_attributes_type"},
-		{"POST", NULL, NULL, 422, "\"loc\":[\"body\"],\"msg\":\"Field required\",\"input\":null"},
+		{"POST", NULL, NULL, 422,
+			"\"loc\":[\"body\"],\"msg\":\"Field required\",\"input\":null"},
 		{"POST", "null", NULL, 422, "model_attributes_type"},
 		{"POST", "[]", NULL, 422, "model_attributes_type"},
 		{"POST", "{\"name\":", NULL, 422, "json_invalid"},
@@ -234,7 +244,8 @@ static void bodies_are_checked(void **state)
 	(void)state;
 	for (size_t i = 0; i < HS_COUNT(cases); i++) {
 		HS_AUTO(hs_pool_free) struct hs_pool *pool = hs_pool_new();
-		struct answer a = ask(pool, (struct given){.method = cases[i].method, .uri = "/things",
+		struct answer a = ask(pool, (struct given){.method = cases[i].method,
+			.uri = "/things",
 			.body = cases[i].body, .type = cases[i].type});
 
 		assert_int_equal(a.status, cases[i].status);
@@ -245,8 +256,10 @@ static void bodies_are_checked(void **state)
 static void query_and_body_faults_come_together(void **state)
 {
 	HS_AUTO(hs_pool_free) struct hs_pool *pool = hs_pool_new();
-	struct answer a = ask(pool, (struct given){.method = "POST", .uri = "/things?limit=99&foo=1", .body = "{\"bar\":1}"});
-	const char *query = strstr(a.body, "[\"query\",\"limit\"]"), *body = strstr(a.body, "[\"body\",\"name\"]");
+	struct answer a = ask(pool, (struct given){.method = "POST",
+		.uri = "/things?limit=99&foo=1", .body = "{\"bar\":1}"});
+	const char *query = strstr(a.body, "[\"query\",\"limit\"]"), *body = strstr(a.body,
+		"[\"body\",\"name\"]");
 
 	(void)state;
 	assert_int_equal(a.status, 422);
@@ -261,10 +274,13 @@ static void a_row_without_body_refuses_more(void **state)
 	HS_AUTO(hs_pool_free) struct hs_pool *pool = hs_pool_new();
 
 	(void)state;
-	assert_int_equal(ask(pool, (struct given){.method = "DELETE", .uri = "/things?limit=1"}).status, 200);
-	assert_int_equal(ask(pool, (struct given){.method = "DELETE", .uri = "/things?foo=1"}).status, 422);
+	assert_int_equal(ask(pool, (struct given){.method = "DELETE",
+		.uri = "/things?limit=1"}).status, 200);
+	assert_int_equal(ask(pool, (struct given){.method = "DELETE",
+		.uri = "/things?foo=1"}).status, 422);
 	assert_string_equal(called, "nothing");
-	assert_int_equal(ask(pool, (struct given){.method = "DELETE", .uri = "/things", .body = "{}"}).status, 422);
+	assert_int_equal(ask(pool, (struct given){.method = "DELETE", .uri = "/things",
+		.body = "{}"}).status, 422);
 	assert_string_equal(called, "nothing");
 }
 
@@ -276,11 +292,16 @@ static void checks_come_in_order(void **state)
 
 	(void)state;
 	assert_int_equal(hs_config_set(cfg, "tenant_api_key", "secret", &err), HS_OK);
-	assert_int_equal(ask(pool, (struct given){.method = "POST", .uri = "/things", .body = "{}", .cfg = cfg}).status, 422);
-	assert_int_equal(ask(pool, (struct given){.method = "GET", .uri = "/off", .cfg = cfg}).status, 404);
-	assert_int_equal(ask(pool, (struct given){.method = "GET", .uri = "/things/bad", .cfg = cfg}).status, 400);
-	assert_int_equal(ask(pool, (struct given){.method = "GET", .uri = "/things/1", .cfg = cfg}).status, 401);
-	assert_int_equal(ask(pool, (struct given){.method = "GET", .uri = "/open", .cfg = cfg}).status, 200);
+	assert_int_equal(ask(pool, (struct given){.method = "POST", .uri = "/things", .body = "{}",
+		.cfg = cfg}).status, 422);
+	assert_int_equal(ask(pool, (struct given){.method = "GET", .uri = "/off",
+		.cfg = cfg}).status, 404);
+	assert_int_equal(ask(pool, (struct given){.method = "GET", .uri = "/things/bad",
+		.cfg = cfg}).status, 400);
+	assert_int_equal(ask(pool, (struct given){.method = "GET", .uri = "/things/1",
+		.cfg = cfg}).status, 401);
+	assert_int_equal(ask(pool, (struct given){.method = "GET", .uri = "/open",
+		.cfg = cfg}).status, 200);
 }
 
 static void keys_are_compared(void **state)
@@ -290,8 +311,10 @@ static void keys_are_compared(void **state)
 		size_t count;
 		int status;
 	} cases[] = {
-		{"Bearer secret", 1, 200}, {"bearer   secret  ", 1, 200}, {"secret", 1, 200}, {"Secret", 1, 401},
-		{"Bearer secre", 1, 401}, {"Bearer secrett", 1, 401}, {"", 1, 401}, {"Bearer ", 1, 401},
+		{"Bearer secret", 1, 200}, {"bearer   secret  ", 1, 200}, {"secret", 1, 200},
+			{"Secret", 1, 401},
+		{"Bearer secre", 1, 401}, {"Bearer secrett", 1, 401}, {"", 1, 401}, {"Bearer ", 1,
+			401},
 		{"Basic secret", 1, 401}, {NULL, 0, 401}, {"Bearer secret", 2, 401},
 	};
 
@@ -382,7 +405,8 @@ static void tables_are_checked(void **state)
 	};
 	static const struct hs_route slash[] = {HS_ROUTE(GET, "/a/", one), {.pattern = NULL}};
 	static const struct hs_route fine[] = {
-		HS_ROUTE(GET, "/a/{x}", one), HS_ROUTE(PUT, "/a/{x}", one), HS_ROUTE(GET, "/a/b", one),
+		HS_ROUTE(GET, "/a/{x}", one), HS_ROUTE(PUT, "/a/{x}", one), HS_ROUTE(GET, "/a/b",
+			one),
 		{.pattern = NULL},
 	};
 	HS_AUTO(hs_pool_free) struct hs_pool *pool = hs_pool_new();
@@ -390,9 +414,12 @@ static void tables_are_checked(void **state)
 	struct hs_err err = {0};
 
 	(void)state;
-	assert_int_equal(hs_routes_check((const struct hs_route *const[]){twins, NULL}, &err), HS_E_CONFIG);
-	assert_int_equal(hs_routes_check((const struct hs_route *const[]){slash, NULL}, &err), HS_E_CONFIG);
-	assert_int_equal(hs_routes_check((const struct hs_route *const[]){fine, NULL}, &err), HS_OK);
+	assert_int_equal(hs_routes_check((const struct hs_route *const[]){twins, NULL}, &err),
+		HS_E_CONFIG);
+	assert_int_equal(hs_routes_check((const struct hs_route *const[]){slash, NULL}, &err),
+		HS_E_CONFIG);
+	assert_int_equal(hs_routes_check((const struct hs_route *const[]){fine, NULL}, &err),
+		HS_OK);
 	assert_int_equal(hs_routes_check(tables, &err), HS_OK);
 	hs_routes_print((const struct hs_route *const[]){fine, NULL}, text);
 	assert_string_equal(text->data, "GET /a/{x}\nPUT /a/{x}\nGET /a/b\n");
