@@ -13,6 +13,7 @@
 struct reader {
 	struct hs_pool *pool;
 	const char *s, *end;
+	struct hs_buf *text;   /* of the string being read */
 	int depth;
 };
 
@@ -86,9 +87,10 @@ static void read_escape(struct reader *r, struct hs_buf *b)
 
 static const char *read_string(struct reader *r)
 {
-	struct hs_buf *b = hs_buf_new(r->pool, HS_LLM_REPLY_MAX);
+	struct hs_buf *b = r->text;
 	char quote = *r->s++;
 
+	hs_buf_reset(b);
 	while (r->s < r->end) {
 		char c = *r->s;
 
@@ -233,6 +235,7 @@ json_t *hs_json_repair(struct hs_pool *pool, const char *text)
 
 	if (!r.s)
 		return NULL;
+	r.text = hs_buf_new(pool, HS_LLM_REPLY_MAX);
 	v = hs_json_keep(pool, read_value(&r));
 	if (!json_object_size(v) && !json_array_size(v))
 		return NULL;

@@ -6,11 +6,14 @@
 
 #include "base/buf.h"
 
+#define HEADER_BYTES_MAX ((size_t)256 * 1024)  /* all header lines of one call */
+
 struct transfer {
 	struct hs_pool *pool;
 	const struct hs_http_request *req;
 	struct hs_buf *body;
 	struct hs_http_reply *reply;
+	size_t header_bytes;
 	bool cancelled;
 };
 
@@ -60,13 +63,17 @@ static size_t on_body(char *data, size_t size, size_t n, void *arg)
 static size_t on_header(char *data, size_t size, size_t n, void *arg)
 {
 	struct transfer *t = arg;
-	const char *line = hs_pool_strndup(t->pool, data, size * n);
-	const char *colon = strchr(line, ':');
+	const char *line, *colon;
 
+	t->header_bytes += size * n;
+	if (t->header_bytes > HEADER_BYTES_MAX)
+		return 0;
+	line = hs_pool_strndup(t->pool, data, size * n);
+	colon = strchr(line, ':');
 	if (hs_str_starts(line, "HTTP/")) {  /* a new answer (100 Continue before it) */
 		t->reply->header_names.n = 0;
 		t->reply->header_values.n = 0;
-	} else if (colon && t->reply->header_names.n < 200) {
+	} else if (colon) {
 		hs_strs_add(t->pool, &t->reply->header_names,
 			hs_str_lower_ascii(t->pool, hs_pool_strndup(t->pool, line, (size_t)(colon - line))));
 		hs_strs_add(t->pool, &t->reply->header_values, hs_str_trim(t->pool, colon + 1));

@@ -124,6 +124,34 @@ static void deep_and_odd_input_ends(void **state)
 		hs_json_lenient(pool, odd[i], true);
 }
 
+/* Texts with a few bytes changed, cut or doubled: never a crash, always printable. */
+static void damaged_replies_are_survived(void **state)
+{
+	static const char seed[] = "<think>a</think>```json\n{\"facts\":[{\"what\":\"He said \\\"yes\\\" \\u00e9\",\"n\":[1,-2.5e3,"
+		"true,null]},{\"x\":{}}]}\n```";
+	static const char noise[] = "{}[]\",:'\\\n`<>/tu0d8\x01\xc3";
+	uint32_t r = 12345;
+
+	(void)state;
+	for (int i = 0; i < 5000; i++) {
+		HS_AUTO(hs_pool_free) struct hs_pool *pool = hs_pool_new();
+		char text[sizeof(seed)];
+		json_t *v;
+
+		memcpy(text, seed, sizeof(seed));
+		for (int k = 0; k < 4; k++) {
+			r = r * 1664525 + 1013904223;
+			text[(r >> 8) % (sizeof(seed) - 1)] = noise[(r >> 20) % (sizeof(noise) - 1)];
+		}
+		text[(r >> 4) % sizeof(seed)] = (r & 3) ? text[(r >> 4) % sizeof(seed)] : '\0';
+		text[sizeof(seed) - 1] = '\0';
+		v = hs_json_lenient(pool, hs_clean_reasoning(pool, text), true);
+		if (v && !hs_json_text(pool, v))
+			fail_msg("round %d: a value without text", i);
+		hs_clean_json_reply(pool, text);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -132,6 +160,7 @@ int main(void)
 		cmocka_unit_test(test_fault_18_almost_json_is_repaired),
 		cmocka_unit_test(a_raw_line_break_survives_without_repair),
 		cmocka_unit_test(deep_and_odd_input_ends),
+		cmocka_unit_test(damaged_replies_are_survived),
 	};
 
 	return cmocka_run_group_tests_name("llm clean", tests, NULL, NULL);
