@@ -54,7 +54,7 @@ static bool is_credential(const char *name)
 		return hs_settings[id].flags & HS_SF_SECRET;
 	return hs_str_ends(name, "_api_key") || hs_str_ends(name, "_base_url") ||
 	       hs_str_ends(name, "_secret") || hs_str_ends(name, "_password") ||
-	       hs_str_ends(name, "_token") || hs_str_ends(name, "_account_key");
+	       hs_str_ends(name, "_auth_token") || hs_str_ends(name, "_account_key");
 }
 
 static bool is_static(const char *name)
