@@ -327,24 +327,31 @@ def test_banks_case_27_the_retry_budget(own_stack):
     assert json.loads(failed["result_metadata"])["last_retry_error"]
 
 
+def broken_embedder(stack):
+    """A worker whose embedding service is down: its consolidations fail as a whole, and may be retried."""
+    stack.settings = {**stack.settings, "embeddings_provider": "openai",
+                      "embeddings_openai_base_url": stack.llm.base_url, "embeddings_openai_api_key": "k",
+                      "embeddings_openai_model": "e", "embeddings_max_retries": 0}
+    stack.write_config()
+    stack.start_worker()
+
+
 def test_banks_case_27_a_consolidation_is_retried_without_limit(own_stack):
-    stack = own_stack(settings=QUICK)
+    stack = own_stack(settings=QUICK, worker=False)
     bank = stack.bank(make=True)
-    stack.llm.script(refuse(500, "consolidation"))
+    stack.llm.script(refuse(500, "embeddings"))
     bank.retain("Alice sails.")
-    op = wait_for("a consolidation", lambda: stack.sql(
-        "SELECT operation_id FROM async_operations WHERE operation_type = 'consolidation' AND retry_count > 0"))
-    op = op[0]["operation_id"]
-    stack.sql("UPDATE async_operations SET retry_count = 50, next_retry_at = NULL WHERE operation_id = %s", op)
-    parked = wait_for("another retry", lambda: (r := row(stack, op))["retry_count"] == 51 and r)
-    assert parked["status"] == "pending"
+    op = stack.sql("SELECT operation_id FROM async_operations WHERE operation_type = 'consolidation'")[0]["operation_id"]
+    stack.sql("UPDATE async_operations SET retry_count = 50 WHERE operation_id = %s", op)
+    broken_embedder(stack)
+    parked = wait_for("a retry", lambda: (r := row(stack, op))["retry_count"] == 51 and r)
+    assert parked["status"] == "pending" and parked["error_message"]
     assert 1750 < (parked["next_retry_at"] - parked["now"]).total_seconds() <= 1800
 
 
 @pytest.mark.parametrize("status", [401, 403])
-def test_banks_case_27_refused_credentials_fail_at_once(own_stack, status):
-    stack = own_stack()
-    bank = stack.bank(make=True)
+def test_banks_case_27_refused_credentials_fail_at_once(stack, bank, status):
+    bank.make()
     stack.llm.script(refuse(status, "retain_extract_facts"))
     parent = submit(bank, "Alice sails.")
     done = bank.wait(parent)
@@ -356,17 +363,19 @@ def test_banks_case_27_refused_credentials_fail_at_once(own_stack, status):
 
 
 def test_banks_case_28_another_consolidation_takes_over(own_stack):
-    stack = own_stack(settings=QUICK)
-    bank = stack.bank(make=True)
-    stack.llm.script({"scope": "consolidation", "reply": {"delay": 1, "status": 500, "body": "{}"}})
+    stack = own_stack(settings=QUICK, worker=False)
+    bank, other = stack.bank(make=True), stack.bank(make=True)
+    stack.llm.script(refuse(500, "embeddings"))
     bank.retain("Alice sails.")
-    first = wait_for("a running one", lambda: stack.sql(
-        "SELECT operation_id FROM async_operations WHERE operation_type = 'consolidation' AND status = 'processing'"))
-    second = ok(bank.post("/consolidate"))
-    assert not second["deduplicated"]
-    assert wait_status(stack, first[0]["operation_id"], "failed", "pending")["status"] == "failed"
-    wait_for("a retry", lambda: row(stack, second["operation_id"])["retry_count"] == 1)
-    assert row(stack, second["operation_id"])["status"] == "pending"
+    other.retain("Bob rows.")
+    first = stack.sql("SELECT operation_id FROM async_operations ORDER BY created_at")[0]["operation_id"]
+    scoped = ok(bank.post("/consolidate", {"observation_scopes": [["a"]]}))
+    assert not scoped["deduplicated"]
+    broken_embedder(stack)
+    assert wait_status(stack, first, "failed")["retry_count"] == 0
+    rows = wait_for("retries", lambda: (r := stack.sql(
+        "SELECT * FROM async_operations WHERE bank_no = %s", bank_no(stack, other))) and r[0]["retry_count"] and r)
+    assert rows[0]["status"] == "pending"
 
 
 def test_banks_case_29_a_deferred_one_waits(own_stack):
@@ -386,9 +395,8 @@ def test_banks_case_29_a_deferred_one_waits(own_stack):
     assert len(stack.llm.calls()) == calls
 
 
-def test_banks_case_51_unknown_kinds_and_broken_payloads(own_stack):
-    stack = own_stack()
-    bank = stack.bank(make=True)
+def test_banks_case_51_unknown_kinds_and_broken_payloads(stack, bank):
+    bank.make()
     bad = [insert(stack, bank, "made_up"), insert(stack, bank, "retain", "[broken"),
            insert(stack, bank, "retain", "[]"), insert(stack, bank, "retain", '{"contents":"x"}'),
            insert(stack, bank, "refresh_mental_model", "{}"), insert(stack, bank, "consolidation", "7", subject_id="")]
@@ -496,8 +504,7 @@ def test_drain_says_when_the_database_is_away(own_stack):
 
 # upkeep
 
-def test_a_deleted_bank_is_purged(own_stack):
-    stack = own_stack()
+def test_a_deleted_bank_is_purged(stack, llm):
     gone, kept = stack.bank(make=True), stack.bank(make=True)
     for bank in (gone, kept):
         bank.retain("Alice sails with Bob.", tags=["a"], document_id="doc")

@@ -271,6 +271,7 @@ static int serve(struct worker *w)
 		hs_cfg_llm_provider(w->cfg, NULL));
 	loop(w, &f);
 	poke_close(w->cfg, f.poke);
+	f.poke = -1;
 	hs_log(HS_LOG_INFO, "stop", "worker=%s running=%zu", hs_log_quote(w->id), worker_running(w));
 	if (!end_jobs(w, &f))
 		_exit(0);

@@ -52,7 +52,7 @@ void poke_drain(int fd)
 {
 	char c[16];
 
-	while (fd >= 0 && recv(fd, c, sizeof(c), 0) >= 0)
+	while (fd >= 0 && recv(fd, c, sizeof(c), MSG_DONTWAIT) >= 0)
 		;
 }
 
