@@ -9,13 +9,17 @@
 #include "base/limits.h"
 #include "base/tokens.h"
 #include "engine/extractive_pick.h"
+#include "engine/names.h"
 #include "engine/near.h"
 #include "engine/sentences.h"
 #include "text/words.h"
 
 #define BULLETS_MAX 12  /* an answer is read by people */
 #define MODEL_SHARE 4   /* of those at most a quarter from one model */
-#define RELEVANT 0.35   /* of the best statement's relevance */
+#define RELEVANT 0.45   /* of the best statement's relevance */
+#define COMMON 0.2      /* weight of words like "go" and "like" in a question */
+#define WEAK 0.3        /* a best match below this is hardly an answer: */
+#define WEAK_MAX 4      /* so few statements are quoted then */
 #define UNMATCHED_MAX 3 /* statements quoted when none shares a word with the question */
 #define LONG_TOKENS 120 /* longer statements are quoted by their best sentences */
 #define LONG_SENTENCES 3
@@ -45,6 +49,25 @@ static bool holds(const struct hs_terms *t, uint64_t hash)
 	return lo < t->n && t->v[lo].hash == hash;
 }
 
+/* Names in the question count half as much as its words do on average, however often they occur. */
+static void weigh_names(struct hs_pool *pool, const char *text, struct question *q)
+{
+	struct hs_strs names = {0};
+	double least = q->terms.n ? 0.5 * q->total / (double)q->terms.n : 0.0;
+
+	hs_names_add(pool, text, &names);
+	for (size_t i = 0; i < names.n; i++) {
+		struct hs_terms words;
+
+		hs_words_terms(pool, names.v[i], NULL, &words);
+		for (size_t k = 0; k < q->terms.n; k++)
+			if (holds(&words, q->terms.v[k].hash) && q->weights[k] < least) {
+				q->total += least - q->weights[k];
+				q->weights[k] = least;
+			}
+	}
+}
+
 static void weigh(
 	struct hs_pool *pool, const struct hs_picks *p, const char *text, struct question *q)
 {
@@ -57,8 +80,11 @@ static void weigh(
 		for (size_t i = 0; i < p->n; i++)
 			df += holds(&p->v[i].terms, q->terms.v[k].hash);
 		q->weights[k] = log(1.0 + ((double)(p->n - df) + 0.5) / ((double)df + 0.5));
+		if (hs_word_is_starter(q->terms.v[k].text))
+			q->weights[k] *= COMMON;
 		q->total += q->weights[k];
 	}
+	weigh_names(pool, text, q);
 }
 
 /* Weight of the question's words in the terms, 0 to 1. */
@@ -308,19 +334,21 @@ void hs_extractive_answer(struct hs_pool *pool, const char *question, const stru
 {
 	struct hs_buf *out = hs_buf_new(pool, HS_REPLY_MAX);
 	const size_t max = max_tokens > 0 ? (size_t)max_tokens : 0;
-	bool any_match = false, *quoted;
-	double best = 0;
-	size_t bullets = 0;
+	bool any_match, *quoted;
+	double best = 0, best_match = 0;
+	size_t bullets = 0, most;
 	struct hs_picks p;
 
 	memset(ret, 0, sizeof(*ret));
 	hs_picks_make(pool, question, ev, n, true, &p);
 	quoted = HS_NEW_ARRAY(pool, bool, p.n + 1);
 	for (size_t i = 0; i < p.n; i++) {
-		any_match = any_match || p.v[i].match > 0;
+		best_match = p.v[i].match > best_match ? p.v[i].match : best_match;
 		best = p.v[i].relevance > best ? p.v[i].relevance : best;
 	}
-	for (size_t i = 0; i < p.n && bullets < BULLETS_MAX; i++) {
+	any_match = best_match > 0;
+	most = any_match && best_match < WEAK ? WEAK_MAX : BULLETS_MAX;
+	for (size_t i = 0; i < p.n && bullets < most; i++) {
 		const char *line;
 
 		if (!worth_it(&p, &p.v[i], any_match, best, bullets) ||

@@ -11,10 +11,10 @@
 #include "engine/names.h"
 #include "text/words.h"
 
-#define LINES_MAX ((size_t)200)
+#define LINES_MAX ((size_t)60)
 #define SECTIONS_MAX 8
 #define KEYS_PER_LINE ((size_t)12)
-#define RELEVANT 0.2    /* of the best statement's relevance */
+#define RELEVANT 0.25   /* of the best statement's relevance */
 #define THEME_BYTES 4   /* shorter words are no theme */
 #define UNIVERSAL 0.8   /* a name in more of the lines than this divides nothing */
 #define HEADING_ROOM 12 /* tokens kept for a heading when one line alone is cut */

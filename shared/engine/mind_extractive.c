@@ -13,6 +13,8 @@
 #define JOIN_CHARS ((size_t)400) /* a fact grows by sentences that lean on it up to this */
 #define NAMES_MAX ((size_t)20)   /* of one fact */
 #define TELLING 2                /* points a sentence needs: a word 2, a name 1, a number 2 */
+#define TELLING_OF_OTHERS 3      /* the same in a conversation, of who does not say I or we */
+#define REACTION_WORDS 5         /* an exclamation of so few words is a reaction */
 
 /* ---- extract ---- */
 
@@ -41,30 +43,83 @@ static struct hs_fact *add_fact(struct extract *x)
 	return f;
 }
 
+/* What a sentence has to say: points for its words, and who it speaks of. */
 struct telling {
 	const char *sentence;
-	size_t points;
+	const struct hs_turns *turns;
+	size_t points, words;
+	bool first_person, names_other;
 };
+
+static bool is_first_person(const struct hs_word *w)
+{
+	static const char *const words[] = {"i", "i'm", "i've", "i'd", "i'll", "me", "my", "mine",
+		"we", "we're", "we've", "our", "us"};
+
+	for (size_t i = 0; i < HS_COUNT(words); i++)
+		if (strlen(words[i]) == w->n && memcmp(words[i], w->text, w->n) == 0)
+			return true;
+	return false;
+}
+
+/* Is the word the (first) name of somebody who speaks here, or a short form of it? */
+static bool is_speaker(const struct hs_turns *turns, const char *word, size_t n)
+{
+	for (size_t i = 0; i < turns->n; i++) {
+		const char *name = turns->v[i].speaker;
+
+		if (name && n >= 3 && strlen(name) >= n && strncmp(name, word, n) == 0)
+			return true;
+	}
+	return false;
+}
 
 static void count_telling(void *arg, const struct hs_word *w)
 {
 	struct telling *t = arg;
+	const char *raw = t->sentence + w->start;
+	size_t n = w->end - w->start;
 	char word[32] = "";
 
-	if (w->extra || hs_word_is_stop(w->text, w->n))
+	if (w->extra)
+		return;
+	t->words++;
+	t->first_person = t->first_person || is_first_person(w);
+	if (hs_word_is_stop(w->text, w->n))
 		return;
 	if (w->n < sizeof(word))
 		memcpy(word, w->text, w->n);
-	if (!hs_word_is_starter(word))
-		t->points += hs_starts_upper(t->sentence + w->start, w->end - w->start) ? 1 : 2;
+	if (hs_word_is_starter(word) || is_speaker(t->turns, raw, n))
+		return;
+	t->points += hs_starts_upper(raw, n) ? 1 : 2;
+	t->names_other = t->names_other || hs_starts_upper(raw, n) || w->number;
 }
 
-static bool tells(const char *sentence)
+/* "Sounds fun!", "You're killing it!": said to the other speaker, not about anything. */
+static bool is_reaction(const struct telling *t)
 {
-	struct telling t = {.sentence = sentence};
+	static const char *const starts[] = {"that", "this", "these", "those", "what", "how", "you",
+		"your", "you're", "you've", "you'll", "wow", "sounds", "looks", "so", "such",
+		"great", "good"};
+	size_t n = strcspn(t->sentence, " ,.;:!?");
+
+	if (!hs_str_ends(t->sentence, "!") || t->first_person || t->names_other)
+		return false;
+	for (size_t i = 0; i < HS_COUNT(starts); i++)
+		if (strlen(starts[i]) == n && (t->sentence[0] | 32) == starts[i][0] &&
+			strncmp(t->sentence + 1, starts[i] + 1, n - 1) == 0)
+			return true;
+	return t->words <= REACTION_WORDS;
+}
+
+static bool tells(const struct hs_turns *turns, const struct hs_turn *turn, const char *sentence)
+{
+	struct telling t = {.sentence = sentence, .turns = turns};
 
 	hs_words_each(sentence, strlen(sentence), count_telling, &t);
-	return t.points >= TELLING;
+	if (!turn->speaker || t.first_person)
+		return t.points >= TELLING;
+	return t.points >= TELLING_OF_OTHERS && !is_reaction(&t);
 }
 
 static bool is_question(const char *s)
@@ -113,14 +168,15 @@ static void finish(
 	f->text = turn->speaker ? hs_pool_printf(x->pool, "%s: %s", turn->speaker, text) : text;
 }
 
-static void extract_turn(struct extract *x, const struct hs_turn *turn)
+static void extract_turn(
+	struct extract *x, const struct hs_turns *turns, const struct hs_turn *turn)
 {
 	const char *open = NULL; /* the fact being built */
 
 	for (size_t i = 0; i < turn->sentences.n; i++) {
 		const char *s = turn->sentences.v[i];
 
-		if (!x->everything && (is_question(s) || !tells(s)))
+		if (!x->everything && (is_question(s) || !tells(turns, turn, s)))
 			continue;
 		if (open && leans(s) && strlen(open) + strlen(s) < JOIN_CHARS) {
 			open = hs_pool_printf(x->pool, "%s %s", open, s);
@@ -180,7 +236,7 @@ enum hs_rc hs_extractive_extract(struct hs_pool *pool, const struct hs_retain_pr
 		extract_verbatim(&x, &turns);
 	} else {
 		for (size_t i = 0; i < turns.n; i++)
-			extract_turn(&x, &turns.v[i]);
+			extract_turn(&x, &turns, &turns.v[i]);
 		if (x.out.n == 0)
 			extract_longest(&x, &turns);
 	}

@@ -94,7 +94,12 @@ bool hs_word_is_starter(const char *word)
 
 static bool is_starter(const struct token *t)
 {
-	return hs_word_is_stop(t->folded, strlen(t->folded)) || hs_word_is_starter(t->folded);
+	char head[sizeof(t->folded)];
+
+	/* "Here's", "Let's" */
+	memcpy(head, t->folded, sizeof(head));
+	head[strcspn(head, "'")] = '\0';
+	return hs_word_is_stop(t->folded, strlen(t->folded)) || hs_word_is_starter(head);
 }
 
 static bool is_calendar(const struct token *t)
@@ -185,13 +190,24 @@ static void add_name(
 	hs_strs_add(pool, list, name);
 }
 
-/* "Painting is fun", "Luckily …": at a start such a word alone is hardly a name. */
-static bool looks_common(const struct token *t)
+/* "Painting is fun", "Luckily …", "Appreciate your …": at a start such a word alone is hardly a name. */
+static bool looks_common(const struct tokens *t, size_t i)
 {
-	size_t n = strlen(t->folded);
+	static const char *const after_verbs[] = {"the", "a", "an", "your", "my", "our", "his",
+		"her", "their", "this", "that", "these", "those", "it", "to", "for", "you", "me",
+		"us", "them", "all", "some", "any", "free", "up", "out"};
+	const char *word = t->v[i].folded;
+	size_t n = strcspn(word, "'");
 
-	return (n > 4 && strcmp(t->folded + n - 3, "ing") == 0) ||
-	       (n > 4 && strcmp(t->folded + n - 2, "ly") == 0);
+	if ((n > 4 && strncmp(word + n - 3, "ing", 3) == 0) ||
+		(n > 4 && strncmp(word + n - 2, "ly", 2) == 0))
+		return true;
+	if (i + 1 == t->n || !touching(t, i))
+		return false;
+	for (size_t k = 0; k < HS_COUNT(after_verbs); k++)
+		if (strcmp(t->v[i + 1].folded, after_verbs[k]) == 0)
+			return true;
+	return false;
 }
 
 /* The "200A" of "K-200A". */
@@ -245,7 +261,7 @@ void hs_names_add(struct hs_pool *pool, const char *sentence, struct hs_strs *li
 		if (hs_word_is_stop(t.v[i].folded, strlen(t.v[i].folded)))
 			continue;
 		last = name_end(&t, i);
-		if (last == i && at_start(&t, i) && looks_common(&t.v[i]))
+		if (last == i && at_start(&t, i) && looks_common(&t, i))
 			continue;
 		add_name(pool, &t, i, last, list);
 		i = last;

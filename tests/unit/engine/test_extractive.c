@@ -239,6 +239,20 @@ static void facts_are_sentences_with_speaker_names_and_dates(void **state)
 	assert_int_equal(f.v[1].occurred_end_us, at("2021-05-07"));
 }
 
+static void small_talk_is_no_fact(void **state)
+{
+	HS_AUTO(hs_pool_free) struct hs_pool *pool = hs_pool_new();
+	struct hs_facts f = extract(pool, "concise",
+		"Ana: Sounds fun! You're killing it! That photo is stunning!\nBob: Totally agree, Ana. We won the race!\n"
+		"Ana: Maria got the job! Thanks, Bob!");
+
+	(void)state;
+	assert_int_equal(f.n, 2);
+	assert_string_equal(f.v[0].text, "Bob: We won the race!");
+	assert_string_equal(f.v[1].text, "Ana: Maria got the job!");
+	assert_true(extract(pool, "verbose", "Ana: Sounds fun! How are you?\nBob: Fine.").n == 3);
+}
+
 static void what_the_assistant_says_is_experience(void **state)
 {
 	HS_AUTO(hs_pool_free) struct hs_pool *pool = hs_pool_new();
@@ -487,6 +501,7 @@ int main(void)
 		cmocka_unit_test(dates_are_recognised),
 		cmocka_unit_test(near_means_nothing_replaced),
 		cmocka_unit_test(facts_are_sentences_with_speaker_names_and_dates),
+		cmocka_unit_test(small_talk_is_no_fact),
 		cmocka_unit_test(what_the_assistant_says_is_experience),
 		cmocka_unit_test(no_text_vanishes),
 		cmocka_unit_test(verbatim_gives_the_chunk_itself),
