@@ -913,6 +913,61 @@ def test_models_case_23_a_running_one_is_not_reused(bank, llm):
     assert bank.wait(second)["status"] == "completed"
 
 
+def test_models_case_24_two_waiting_refreshes_never_run_together(own_stack):
+    s = own_stack()
+    bank = filled(s.bank())
+    model = made_model(bank)
+    s.processes["worker"].stop()
+    first = ok(bank.post(f"/mental-models/{model['id']}/refresh"))["operation_id"]
+    second = first[:-4] + ("ffff" if not first.endswith("ffff") else "fffe")
+    s.sql("INSERT INTO async_operations (operation_id, bank_no, operation_type, status, task_payload,"
+          " result_metadata, subject_id, created_at, updated_at) SELECT %s, bank_no, operation_type, status,"
+          " task_payload, result_metadata, subject_id, created_at + INTERVAL 1 SECOND, updated_at"
+          " FROM async_operations WHERE operation_id = %s", second, first)
+    s.llm.script({"when": {"tool_forced": "recall"}, "reply": {"delay": 0.7}})
+    s.start_worker("worker")
+    s.start_worker("worker-2")
+    seen = set()
+
+    def ended():
+        states = {i: bank.operation(i)["status"] for i in (first, second)}
+        assert list(states.values()).count("processing") <= 1
+        seen.add(tuple(states.values()))
+        return all(v == "completed" for v in states.values())
+
+    wait_for("both refreshes", ended, 30, 0.02)
+    assert ("processing", "pending") in seen and ("completed", "processing") in seen
+    assert bank.operation(first)["completed_at"] < bank.operation(second)["completed_at"]
+
+
+def test_a_cancelled_refresh_is_no_failure(bank, llm):
+    filled(bank)
+    model = made_model(bank)
+    llm.script({"when": {"tool_forced": "recall"}, "times": 1, "reply": {"hang": True}})
+    operation_id = ok(bank.post(f"/mental-models/{model['id']}/refresh"))["operation_id"]
+    wait_for("the call that hangs", lambda: [c for c in llm.calls("reflect_tool_call") if c["rule"] is not None])
+    ok(bank.delete(f"/operations/{operation_id}"))
+    assert bank.wait(operation_id)["status"] == "cancelled"
+    wait_for("the end of the call", lambda: all(c["ended"] for c in llm.calls("reflect_tool_call")), 20)
+    assert {**read(bank, model["id"]), "is_stale": None} == {**model, "is_stale": None}
+    assert versions(bank, model["id"]) == [""] and len(history(bank, model["id"])) == 1
+    # the subject is free again
+    assert refresh(bank, model["id"])["status"] == "completed"
+
+
+def test_a_used_up_quota_parks_the_refresh(hasty, hasty_bank):
+    bank = filled(hasty_bank)
+    model = made_model(bank)
+    hasty.llm.script({"scope": "reflect_tool_call", "reply": {
+        "status": 429, "headers": {"Retry-After": "3600"}, "body": {"error": {"message": "quota exceeded"}}}})
+    operation_id = ok(bank.post(f"/mental-models/{model['id']}/refresh"))["operation_id"]
+    op = wait_for("the park", lambda: (lambda o: o["next_retry_at"] and o)(bank.operation(operation_id)))
+    ahead = datetime.fromisoformat(op["next_retry_at"]).timestamp() - time.time()
+    assert op["status"] == "pending" and op["retry_count"] == 0 and 3500 < ahead < 3700
+    assert len(history(bank, model["id"])) == 1
+    assert read(bank, model["id"])["last_refresh_failed_at"] is None
+
+
 def make_automatic(stack, bank, model_id):
     """Queue a refresh as a trigger does; the row's id."""
     operation_id = ok(bank.post(f"/mental-models/{model_id}/refresh"))["operation_id"]
