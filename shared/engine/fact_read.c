@@ -31,9 +31,11 @@ static bool has_phrase(const char *text, const char *phrase)
 	size_t n = strlen(phrase);
 
 	for (const char *s = text; (s = strcasestr(s, phrase)) != NULL; s++) {
-		unsigned char before = s == text ? ' ' : (unsigned char)s[-1], after = (unsigned char)s[n];
+		unsigned char before = s == text ? ' ' : (unsigned char)s[-1],
+			      after = (unsigned char)s[n];
 
-		if (before < 0x80 && after < 0x80 && !strchr("abcdefghijklmnopqrstuvwxyz0123456789_", before | 0x20) &&
+		if (before < 0x80 && after < 0x80 &&
+			!strchr("abcdefghijklmnopqrstuvwxyz0123456789_", before | 0x20) &&
 			(!after || !strchr("abcdefghijklmnopqrstuvwxyz0123456789_", after | 0x20)))
 			return true;
 	}
@@ -46,9 +48,20 @@ int64_t hs_relative_day_us(struct hs_pool *pool, const char *text, int64_t event
 		const char *phrase;
 		int days;
 	} rows[] = {
-		{"last night", -1}, {"yesterday", -1}, {"today", 0}, {"this morning", 0}, {"this afternoon", 0},
-		{"this evening", 0}, {"tonight", 0}, {"tomorrow", 1}, {"last week", -7}, {"this week", 0}, {"next week", 7},
-		{"last month", -30}, {"this month", 0}, {"next month", 30},
+		{"last night", -1},
+		{"yesterday", -1},
+		{"today", 0},
+		{"this morning", 0},
+		{"this afternoon", 0},
+		{"this evening", 0},
+		{"tonight", 0},
+		{"tomorrow", 1},
+		{"last week", -7},
+		{"this week", 0},
+		{"next week", 7},
+		{"last month", -30},
+		{"this month", 0},
+		{"next month", 30},
 	};
 
 	(void)pool;
@@ -100,10 +113,12 @@ static void read_times(struct hs_pool *pool, json_t *v, int64_t event_us, struct
 
 static const char *text_of(struct hs_pool *pool, json_t *v, const char *what)
 {
-	const char *when = said(pool, v, "when"), *who = said(pool, v, "who"), *why = said(pool, v, "why");
+	const char *when = said(pool, v, "when"), *who = said(pool, v, "who"),
+		   *why = said(pool, v, "why");
 
-	return hs_pool_printf(pool, "%s%s%s%s%s%s%s", what, when ? " | When: " : "", when ? when : "",
-		who ? " | Involving: " : "", who ? who : "", why ? " | " : "", why ? why : "");
+	return hs_pool_printf(pool, "%s%s%s%s%s%s%s", what, when ? " | When: " : "",
+		when ? when : "", who ? " | Involving: " : "", who ? who : "", why ? " | " : "",
+		why ? why : "");
 }
 
 static bool is_experience(json_t *v)
@@ -112,7 +127,8 @@ static bool is_experience(json_t *v)
 
 	if (hs_str_ieq_ascii(type, "assistant"))
 		return true;
-	return !hs_str_ieq_ascii(type, "world") && hs_str_ieq_ascii(hs_json_str_or(v, "fact_kind", ""), "assistant");
+	return !hs_str_ieq_ascii(type, "world") &&
+	       hs_str_ieq_ascii(hs_json_str_or(v, "fact_kind", ""), "assistant");
 }
 
 static bool read_entities(struct hs_pool *pool, json_t *v, struct hs_strs *ret)
@@ -125,7 +141,8 @@ static bool read_entities(struct hs_pool *pool, json_t *v, struct hs_strs *ret)
 	if (!json_is_array(list))
 		return false;
 	json_array_foreach(list, i, e) {
-		const char *name = json_is_string(e) ? json_string_value(e) : hs_json_str(e, "text");
+		const char *name =
+			json_is_string(e) ? json_string_value(e) : hs_json_str(e, "text");
 
 		if (!hs_str_blank(name) && ret->n < ENTITIES_MAX)
 			hs_strs_add(pool, ret, hs_str_trim(pool, name));
@@ -143,7 +160,8 @@ static void read_causes(struct hs_pool *pool, json_t *v, size_t index, struct hs
 		int64_t target = hs_json_int(c, "target_index", -1);
 		bool known = false;
 
-		if (target < 0 || target >= (int64_t)index || !hs_str_eq(hs_json_str(c, "relation_type"), "caused_by"))
+		if (target < 0 || target >= (int64_t)index ||
+			!hs_str_eq(hs_json_str(c, "relation_type"), "caused_by"))
 			continue;
 		for (size_t k = 0; k < f->n_causes; k++)
 			known |= f->causes[k] == target;
@@ -152,8 +170,8 @@ static void read_causes(struct hs_pool *pool, json_t *v, size_t index, struct hs
 	}
 }
 
-enum hs_fact_read hs_fact_from_json(struct hs_pool *pool, json_t *v, size_t index, int64_t event_us, bool verbatim,
-	struct hs_fact *ret)
+enum hs_fact_read hs_fact_from_json(struct hs_pool *pool, json_t *v, size_t index, int64_t event_us,
+	bool verbatim, struct hs_fact *ret)
 {
 	static const char *const names[] = {"what", "factual_core", "text"};
 	const char *what = NULL;

@@ -32,7 +32,8 @@ static size_t sentence_end(const char *text, size_t n)
 	return 0;
 }
 
-static bool split_text(struct hs_pool *pool, const char *text, const char **ret_a, const char **ret_b)
+static bool split_text(
+	struct hs_pool *pool, const char *text, const char **ret_a, const char **ret_b)
 {
 	size_t n = strlen(text), at = sentence_end(text, n);
 
@@ -50,9 +51,12 @@ static bool split_turn(struct hs_pool *pool, json_t *turn, const char **ret_a, c
 	json_t *v, *first, *second;
 
 	json_object_foreach(turn, key, v)
-		if (json_is_string(v) && (!longest || json_string_length(v) > json_string_length(json_object_get(turn, longest))))
+		if (json_is_string(v) &&
+			(!longest || json_string_length(v) >
+					     json_string_length(json_object_get(turn, longest))))
 			longest = key;
-	if (!longest || !split_text(pool, json_string_value(json_object_get(turn, longest)), &a, &b))
+	if (!longest ||
+		!split_text(pool, json_string_value(json_object_get(turn, longest)), &a, &b))
 		return false;
 	first = hs_json_keep(pool, json_pack("[o]", json_copy(turn)));
 	second = hs_json_keep(pool, json_pack("[o]", json_copy(turn)));
@@ -71,7 +75,8 @@ bool hs_text_halves(struct hs_pool *pool, const char *text, const char **ret_a, 
 
 	if (hs_utf8_chars(text, strlen(text)) <= SMALLEST_CHARS)
 		return false;
-	if (*text != '[' || hs_json_parse(pool, text, strlen(text), &list, NULL, &ignored) != HS_OK ||
+	if (*text != '[' ||
+		hs_json_parse(pool, text, strlen(text), &list, NULL, &ignored) != HS_OK ||
 		!json_is_array(list) || !json_array_size(list))
 		return split_text(pool, text, ret_a, ret_b);
 	n = json_array_size(list);

@@ -16,7 +16,7 @@
 
 struct extraction {
 	struct hs_run *run;
-	const struct hs_retain_prompt_in *in;   /* of the piece */
+	const struct hs_retain_prompt_in *in; /* of the piece */
 	bool verbatim;
 	int64_t attempts;
 };
@@ -25,7 +25,7 @@ struct extraction {
 struct reading {
 	struct hs_facts facts;
 	size_t returned, malformed;
-	const char *keys;        /* of the first malformed fact */
+	const char *keys; /* of the first malformed fact */
 };
 
 static const char *keys_of(struct hs_pool *pool, json_t *v)
@@ -61,7 +61,8 @@ static void read_facts(struct extraction *x, json_t *list, struct reading *ret)
 	ret->facts.v = HS_NEW_ARRAY(pool, struct hs_fact, n + 1);
 	json_array_foreach(list, i, v) {
 		struct hs_fact *f = &ret->facts.v[ret->facts.n];
-		enum hs_fact_read got = hs_fact_from_json(pool, v, i, x->in->event_us, x->verbatim, f);
+		enum hs_fact_read got =
+			hs_fact_from_json(pool, v, i, x->in->event_us, x->verbatim, f);
 		size_t kept = 0;
 
 		place[i] = got == HS_FACT_KEPT ? (int64_t)ret->facts.n : -1;
@@ -77,7 +78,8 @@ static void read_facts(struct extraction *x, json_t *list, struct reading *ret)
 	}
 }
 
-static enum hs_rc ask(struct extraction *x, const char *more, json_t **ret_value, struct hs_err *err)
+static enum hs_rc ask(
+	struct extraction *x, const char *more, json_t **ret_value, struct hs_err *err)
 {
 	struct hs_run *run = x->run;
 	struct hs_llm_reply reply;
@@ -96,7 +98,8 @@ static enum hs_rc ask(struct extraction *x, const char *more, json_t **ret_value
 		.max_retries = -1,
 	};
 	if (more)
-		json_array_append_new(call.messages, json_pack("{s:s, s:s}", "role", "user", "content", more));
+		json_array_append_new(
+			call.messages, json_pack("{s:s, s:s}", "role", "user", "content", more));
 	HS_TRY(hs_run_chat(run, &call, &reply, err));
 	*ret_value = reply.value;
 	return HS_OK;
@@ -124,7 +127,7 @@ static enum hs_rc extract_piece(struct extraction *x, struct hs_facts *ret, stru
 		list = facts_list(value);
 		if (!list) {
 			more = "Your reply had no list \"facts\" at its top. Answer again with one json object: "
-				"{\"facts\": [...]}, with {\"facts\": []} when nothing is to be kept.";
+			       "{\"facts\": [...]}, with {\"facts\": []} when nothing is to be kept.";
 			continue;
 		}
 		read_facts(x, list, &r);
@@ -132,16 +135,21 @@ static enum hs_rc extract_piece(struct extraction *x, struct hs_facts *ret, stru
 			*ret = r.facts;
 			return HS_OK;
 		}
-		more = hs_pool_printf(x->run->pool, "Some facts of your reply could not be used: one has the members %s. Each "
+		more = hs_pool_printf(x->run->pool,
+			"Some facts of your reply could not be used: one has the members %s. Each "
 			"fact is an object with the members %swhen, where, who, %sfact_kind, occurred_start, occurred_end, "
-			"fact_type and a list entities. Answer again with one json object {\"facts\": [...]}.", r.keys,
-			x->verbatim ? "" : "what, ", x->verbatim ? "" : "why, ");
+			"fact_type and a list entities. Answer again with one json object {\"facts\": [...]}.",
+			r.keys, x->verbatim ? "" : "what, ", x->verbatim ? "" : "why, ");
 	}
 	if (!list)
-		return hs_fail(err, HS_E_EXTRACT, "Fact extraction failed: LLM reply had no top-level 'facts' list after %lld "
-			"attempts", (long long)x->attempts);
-	return hs_fail(err, HS_E_EXTRACT, "Fact extraction failed: all %zu facts returned by the LLM were unusable after "
-		"%lld attempts", r.returned, (long long)x->attempts);
+		return hs_fail(err, HS_E_EXTRACT,
+			"Fact extraction failed: LLM reply had no top-level 'facts' list after %lld "
+			"attempts",
+			(long long)x->attempts);
+	return hs_fail(err, HS_E_EXTRACT,
+		"Fact extraction failed: all %zu facts returned by the LLM were unusable after "
+		"%lld attempts",
+		r.returned, (long long)x->attempts);
 }
 
 static void append(struct hs_pool *pool, struct hs_facts *to, const struct hs_facts *more)
@@ -163,7 +171,8 @@ static void append(struct hs_pool *pool, struct hs_facts *to, const struct hs_fa
 }
 
 /* A reply that was cut off is answered by asking for each half of the text. */
-static enum hs_rc extract_split(struct extraction *x, int depth, struct hs_facts *ret, struct hs_err *err)
+static enum hs_rc extract_split(
+	struct extraction *x, int depth, struct hs_facts *ret, struct hs_err *err)
 {
 	struct hs_pool *pool = x->run->pool;
 	const char *halves[2];
@@ -175,8 +184,10 @@ static enum hs_rc extract_split(struct extraction *x, int depth, struct hs_facts
 	*ret = (struct hs_facts){0};
 	if (depth >= SPLIT_DEPTH || !hs_text_halves(pool, x->in->chunk, &halves[0], &halves[1])) {
 		ret->errors = 1;
-		hs_strs_add(pool, &ret->error_sample, hs_pool_printf(pool,
-			"chunk %zu: the reply was cut off and the text cannot be split further", x->in->chunk_no));
+		hs_strs_add(pool, &ret->error_sample,
+			hs_pool_printf(pool,
+				"chunk %zu: the reply was cut off and the text cannot be split further",
+				x->in->chunk_no));
 		return HS_OK;
 	}
 	for (size_t i = 0; i < 2; i++) {
@@ -192,8 +203,8 @@ static enum hs_rc extract_split(struct extraction *x, int depth, struct hs_facts
 	return HS_OK;
 }
 
-enum hs_rc hs_llm_extract(struct hs_run *run, const struct hs_retain_prompt_in *in, struct hs_facts *ret,
-	struct hs_err *err)
+enum hs_rc hs_llm_extract(struct hs_run *run, const struct hs_retain_prompt_in *in,
+	struct hs_facts *ret, struct hs_err *err)
 {
 	const struct hs_config *cfg = in->cfg;
 	bool own = !hs_cfg_null(cfg, HS_S_retain_llm_max_retries);
@@ -203,7 +214,9 @@ enum hs_rc hs_llm_extract(struct hs_run *run, const struct hs_retain_prompt_in *
 		.run = run,
 		.in = &asked,
 		.verbatim = hs_str_eq(hs_cfg_str(cfg, HS_S_retain_extraction_mode), "verbatim"),
-		.attempts = hs_cfg_int(cfg, own ? HS_S_retain_llm_max_retries : HS_S_llm_max_retries) + 1,
+		.attempts =
+			hs_cfg_int(cfg, own ? HS_S_retain_llm_max_retries : HS_S_llm_max_retries) +
+			1,
 	};
 
 	asked.strict = hs_llm_strict(cfg, "retain");
@@ -254,7 +267,8 @@ static enum hs_rc read_actions(json_t *value, json_t **ret, struct hs_err *err)
 		return hs_fail(err, HS_E_LLM_REPLY, "the consolidation reply is no object");
 	for (size_t i = 0; i < HS_COUNT(lists); i++) {
 		if (!list_ok(value, lists[i]))
-			return hs_fail(err, HS_E_LLM_REPLY, "the consolidation reply's '%s' is no list of objects", lists[i]);
+			return hs_fail(err, HS_E_LLM_REPLY,
+				"the consolidation reply's '%s' is no list of objects", lists[i]);
 		normalise(json_object_get(value, lists[i]));
 	}
 	*ret = value;
@@ -272,10 +286,11 @@ static enum hs_rc pause_s(const struct hs_run *run, int64_t seconds, struct hs_e
 	return HS_OK;
 }
 
-enum hs_rc hs_llm_consolidate(struct hs_run *run, const struct hs_consolidation_prompt_in *in, json_t **ret_actions,
-	struct hs_err *err)
+enum hs_rc hs_llm_consolidate(struct hs_run *run, const struct hs_consolidation_prompt_in *in,
+	json_t **ret_actions, struct hs_err *err)
 {
-	int64_t attempts = hs_cfg_int(in->cfg, HS_S_consolidation_max_attempts), wait = CONSOLIDATION_PAUSE_S;
+	int64_t attempts = hs_cfg_int(in->cfg, HS_S_consolidation_max_attempts),
+		wait = CONSOLIDATION_PAUSE_S;
 	struct hs_consolidation_prompt_in asked = *in;
 	struct hs_llm_reply reply;
 	struct hs_prompt prompt;
@@ -303,6 +318,7 @@ enum hs_rc hs_llm_consolidate(struct hs_run *run, const struct hs_consolidation_
 			return rc;
 		HS_TRY(pause_s(run, wait, err));
 		hs_err_clear(err);
-		wait = 2 * wait > CONSOLIDATION_LONGEST_PAUSE_S ? CONSOLIDATION_LONGEST_PAUSE_S : 2 * wait;
+		wait = 2 * wait > CONSOLIDATION_LONGEST_PAUSE_S ? CONSOLIDATION_LONGEST_PAUSE_S
+								: 2 * wait;
 	}
 }

@@ -3,8 +3,8 @@
 
 #include "engine/mind_llm.h"
 
-enum hs_rc hs_mind_extract(struct hs_run *run, const struct hs_retain_prompt_in *in, struct hs_facts *ret,
-	struct hs_err *err)
+enum hs_rc hs_mind_extract(struct hs_run *run, const struct hs_retain_prompt_in *in,
+	struct hs_facts *ret, struct hs_err *err)
 {
 	switch (hs_mind_for(in->cfg, "retain")) {
 	case HS_MIND_LLM:
@@ -17,8 +17,8 @@ enum hs_rc hs_mind_extract(struct hs_run *run, const struct hs_retain_prompt_in 
 	return hs_fail(err, HS_E_LLM_NONE, "no model is configured for retain");
 }
 
-enum hs_rc hs_mind_consolidate(struct hs_run *run, const struct hs_consolidation_prompt_in *in, json_t **ret_actions,
-	struct hs_err *err)
+enum hs_rc hs_mind_consolidate(struct hs_run *run, const struct hs_consolidation_prompt_in *in,
+	json_t **ret_actions, struct hs_err *err)
 {
 	switch (hs_mind_for(in->cfg, "consolidation")) {
 	case HS_MIND_LLM:

@@ -12,7 +12,8 @@ static void add_usage(struct hs_llm_usage *sum, const struct hs_llm_usage *u)
 	sum->thoughts += u->thoughts;
 }
 
-enum hs_rc hs_run_chat(struct hs_run *run, struct hs_llm_call *call, struct hs_llm_reply *ret, struct hs_err *err)
+enum hs_rc hs_run_chat(
+	struct hs_run *run, struct hs_llm_call *call, struct hs_llm_reply *ret, struct hs_err *err)
 {
 	int64_t started = hs_mono_us();
 	enum hs_rc rc;
@@ -30,7 +31,8 @@ enum hs_rc hs_run_chat(struct hs_run *run, struct hs_llm_call *call, struct hs_l
 	if (rc == HS_OK)
 		add_usage(&run->usage, &ret->usage);
 	if (*ret->provider)
-		hs_metrics_llm(ret->provider, ret->model, call->scope, rc == HS_OK, hs_mono_us() - started, ret->usage.input,
-			ret->usage.output, ret->usage.cached, ret->usage.thoughts);
+		hs_metrics_llm(ret->provider, ret->model, call->scope, rc == HS_OK,
+			hs_mono_us() - started, ret->usage.input, ret->usage.output,
+			ret->usage.cached, ret->usage.thoughts);
 	return rc;
 }

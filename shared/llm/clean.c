@@ -34,7 +34,8 @@ static void drop_closed(char *s, const char *open, const char *close)
 	char *write = s, *read = s;
 
 	for (;;) {
-		char *from = strstr(read, open), *end = from ? strstr(from + strlen(open), close) : NULL;
+		char *from = strstr(read, open),
+		     *end = from ? strstr(from + strlen(open), close) : NULL;
 		size_t keep;
 
 		if (!end)
@@ -154,7 +155,7 @@ const char *hs_clean_reasoning(struct hs_pool *pool, const char *text)
 	char *s = hs_str_trim(pool, hs_clean_text(pool, text, strlen(text)));
 
 	if (begins_like_data(s) && hs_clean_json_reply(pool, s))
-		return s;  /* JSON quotes tags at most: they are data */
+		return s; /* JSON quotes tags at most: they are data */
 	for (size_t i = 0; i < HS_COUNT(tags); i++)
 		drop_tag(s, tags[i].open, tags[i].close);
 	return hs_str_trim(pool, s);
@@ -168,7 +169,10 @@ static const char *escape_controls(struct hs_pool *pool, const char *text)
 
 	for (const char *s = text; *s; s++) {
 		unsigned char c = (unsigned char)*s;
-		static const char *const escapes[32] = {['\b'] = "\\b", ['\t'] = "\\t", ['\n'] = "\\n", ['\f'] = "\\f",
+		static const char *const escapes[32] = {['\b'] = "\\b",
+			['\t'] = "\\t",
+			['\n'] = "\\n",
+			['\f'] = "\\f",
 			['\r'] = "\\r"};
 
 		if (c < 0x20 && inside && !escaped && escapes[c])

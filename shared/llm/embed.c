@@ -15,19 +15,21 @@ struct hs_embedder {
 	struct hs_embed_service service;
 };
 
-static enum hs_rc open_service(struct hs_pool *pool, const struct hs_config *cfg, struct hs_embedder *e,
-	struct hs_err *err)
+static enum hs_rc open_service(struct hs_pool *pool, const struct hs_config *cfg,
+	struct hs_embedder *e, struct hs_err *err)
 {
 	HS_TRY(hs_embed_service_read(pool, cfg, &e->service, err));
 	e->kind = EMBED_SERVICE;
-	e->tag = hs_utf8_cut(pool, e->service.dimensions > 0 ?
-		hs_pool_printf(pool, "openai:%s:%lld", e->service.model, (long long)e->service.dimensions) :
-		hs_pool_printf(pool, "openai:%s", e->service.model), 255);
+	e->tag = hs_utf8_cut(pool,
+		e->service.dimensions > 0 ? hs_pool_printf(pool, "openai:%s:%lld", e->service.model,
+						    (long long)e->service.dimensions)
+					  : hs_pool_printf(pool, "openai:%s", e->service.model),
+		255);
 	return HS_OK;
 }
 
-enum hs_rc hs_embedder_new(struct hs_pool *pool, const struct hs_config *cfg, struct hs_embedder **ret,
-	struct hs_err *err)
+enum hs_rc hs_embedder_new(struct hs_pool *pool, const struct hs_config *cfg,
+	struct hs_embedder **ret, struct hs_err *err)
 {
 	const char *provider = hs_cfg_str(cfg, HS_S_embeddings_provider);
 	struct hs_embedder *e = HS_NEW(pool, struct hs_embedder);
@@ -42,7 +44,8 @@ enum hs_rc hs_embedder_new(struct hs_pool *pool, const struct hs_config *cfg, st
 		e->kind = EMBED_HASH;
 		e->tag = HS_EMBED_HASH_TAG;
 	} else if (!hs_str_eq(provider, "none")) {
-		return hs_fail(err, HS_E_CONFIG, "embeddings_provider %s is not available yet", provider);
+		return hs_fail(
+			err, HS_E_CONFIG, "embeddings_provider %s is not available yet", provider);
 	}
 	*ret = e;
 	return HS_OK;
@@ -74,14 +77,16 @@ static void embed_hashed(struct hs_pool *pool, const struct hs_strs *texts, stru
 }
 
 /* Prefix and cut; an empty text becomes a blank, as services refuse empty ones. */
-static struct hs_strs prepare(const struct hs_embedder *e, struct hs_pool *pool, const struct hs_strs *texts,
-	bool query)
+static struct hs_strs prepare(
+	const struct hs_embedder *e, struct hs_pool *pool, const struct hs_strs *texts, bool query)
 {
 	const char *prefix = query ? e->query_prefix : e->passage_prefix;
 	struct hs_strs out = {0};
 
 	for (size_t i = 0; i < texts->n; i++) {
-		const char *text = hs_str_empty(prefix) ? texts->v[i] : hs_pool_printf(pool, "%s%s", prefix, texts->v[i]);
+		const char *text = hs_str_empty(prefix)
+					   ? texts->v[i]
+					   : hs_pool_printf(pool, "%s%s", prefix, texts->v[i]);
 
 		/* a token has at least one byte: short texts need no counting */
 		if (e->max_tokens > 0 && strlen(text) > (size_t)e->max_tokens)
@@ -91,8 +96,8 @@ static struct hs_strs prepare(const struct hs_embedder *e, struct hs_pool *pool,
 	return out;
 }
 
-enum hs_rc hs_embed(const struct hs_embedder *e, struct hs_pool *pool, const struct hs_strs *texts, bool query,
-	int64_t deadline_us, struct hs_vec *ret, struct hs_err *err)
+enum hs_rc hs_embed(const struct hs_embedder *e, struct hs_pool *pool, const struct hs_strs *texts,
+	bool query, int64_t deadline_us, struct hs_vec *ret, struct hs_err *err)
 {
 	struct hs_strs ready;
 

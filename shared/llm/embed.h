@@ -20,12 +20,15 @@ struct hs_vec {
 };
 struct hs_embedder;
 
-HS_MUST enum hs_rc hs_embedder_new(struct hs_pool *pool, const struct hs_config *cfg, struct hs_embedder **ret, struct hs_err *err);
+HS_MUST enum hs_rc hs_embedder_new(struct hs_pool *pool, const struct hs_config *cfg,
+	struct hs_embedder **ret, struct hs_err *err);
 /* "hash-384", "openai:text-embedding-3-small:1536" …; "" for none. Stored with every vector. */
 const char *hs_embedder_tag(const struct hs_embedder *e);
 bool hs_embedder_none(const struct hs_embedder *e);
 bool hs_embedder_is_hash(const struct hs_embedder *e);
 /* query: the query prefix is used instead of the passage one. ret[i] for texts->v[i], in the pool. */
-HS_MUST enum hs_rc hs_embed(const struct hs_embedder *e, struct hs_pool *pool, const struct hs_strs *texts, bool query, int64_t deadline_us, struct hs_vec *ret, struct hs_err *err);
+HS_MUST enum hs_rc hs_embed(const struct hs_embedder *e, struct hs_pool *pool,
+	const struct hs_strs *texts, bool query, int64_t deadline_us, struct hs_vec *ret,
+	struct hs_err *err);
 
 #endif

@@ -30,8 +30,8 @@ static const char *setting(const struct hs_config *cfg, enum hs_setting_id id)
 	return hs_str_blank(text) ? NULL : text;
 }
 
-enum hs_rc hs_embed_service_read(struct hs_pool *pool, const struct hs_config *cfg, struct hs_embed_service *ret,
-	struct hs_err *err)
+enum hs_rc hs_embed_service_read(struct hs_pool *pool, const struct hs_config *cfg,
+	struct hs_embed_service *ret, struct hs_err *err)
 {
 	const char *base = setting(cfg, HS_S_embeddings_openai_base_url);
 	const char *key = setting(cfg, HS_S_embeddings_openai_api_key);
@@ -56,16 +56,19 @@ enum hs_rc hs_embed_service_read(struct hs_pool *pool, const struct hs_config *c
 		key = key ? key : setting(cfg, HS_S_llm_api_key);
 	}
 	if (!key && !strcmp(base, NATIVE_URL))
-		return hs_fail(err, HS_E_CONFIG, "embeddings_openai_api_key is not set; the service needs it at its own address");
+		return hs_fail(err, HS_E_CONFIG,
+			"embeddings_openai_api_key is not set; the service needs it at its own address");
 	if (!*hs_url_host(pool, base))
-		return hs_fail(err, HS_E_CONFIG, "embeddings_openai_base_url is no http or https address");
+		return hs_fail(
+			err, HS_E_CONFIG, "embeddings_openai_base_url is no http or https address");
 	if (key && strpbrk(key, "\r\n"))
 		return hs_fail(err, HS_E_CONFIG, "embeddings_openai_api_key holds a line break");
 	ret->url = hs_url_join(pool, base, "/embeddings");
 	ret->key = key;
 	hs_strs_add(pool, &ret->headers, "Content-Type: application/json");
 	if (key)
-		hs_strs_add(pool, &ret->headers, hs_pool_printf(pool, "Authorization: Bearer %s", key));
+		hs_strs_add(
+			pool, &ret->headers, hs_pool_printf(pool, "Authorization: Bearer %s", key));
 	return HS_OK;
 }
 
@@ -84,7 +87,8 @@ static const char *request_body(const struct batch *b)
 	return hs_json_text(b->pool, body);
 }
 
-static enum hs_rc read_vector(struct batch *b, json_t *values, struct hs_vec *ret, struct hs_err *err)
+static enum hs_rc read_vector(
+	struct batch *b, json_t *values, struct hs_vec *ret, struct hs_err *err)
 {
 	size_t dim = json_array_size(values), i;
 	float *v = HS_NEW_ARRAY(b->pool, float, dim + 1);
@@ -95,19 +99,22 @@ static enum hs_rc read_vector(struct batch *b, json_t *values, struct hs_vec *re
 		return hs_fail(err, HS_E_EMBED, "the embedding service gave an empty vector");
 	if (dim > HS_EMBED_DIM_MAX || (b->s->dimensions > 0 && dim != (size_t)b->s->dimensions)) {
 		b->retry = false;
-		return hs_fail(err, HS_E_EMBED_DIM, "the embedding service gave %zu numbers instead of %lld", dim,
+		return hs_fail(err, HS_E_EMBED_DIM,
+			"the embedding service gave %zu numbers instead of %lld", dim,
 			(long long)(b->s->dimensions > 0 ? b->s->dimensions : HS_EMBED_DIM_MAX));
 	}
 	json_array_foreach(values, i, x) {
 		double d = json_number_value(x);
 
 		if (!json_is_number(x) || !isfinite(d) || fabs(d) > 1e30)
-			return hs_fail(err, HS_E_EMBED, "the embedding service gave something that is no number");
+			return hs_fail(err, HS_E_EMBED,
+				"the embedding service gave something that is no number");
 		v[i] = (float)d;
 		sum += d * d;
 	}
 	if (!(sum > 0))
-		return hs_fail(err, HS_E_EMBED, "the embedding service gave a vector without length");
+		return hs_fail(
+			err, HS_E_EMBED, "the embedding service gave a vector without length");
 	for (i = 0; i < dim; i++)
 		v[i] = (float)(v[i] / sqrt(sum));
 	*ret = (struct hs_vec){v, dim};
@@ -129,12 +136,14 @@ static enum hs_rc read_reply(struct batch *b, const struct hs_http_reply *http, 
 		int64_t at = hs_json_int(entry, "index", (int64_t)i);
 
 		if (at < 0 || (size_t)at >= b->n || b->ret[at].v)
-			return hs_fail(err, HS_E_EMBED, "the embedding service answered out of order");
+			return hs_fail(
+				err, HS_E_EMBED, "the embedding service answered out of order");
 		HS_TRY(read_vector(b, hs_json_arr(entry, "embedding"), &b->ret[at], err));
 		found++;
 	}
 	if (found != b->n)
-		return hs_fail(err, HS_E_EMBED, "the embedding service gave %zu vectors for %zu texts", found, b->n);
+		return hs_fail(err, HS_E_EMBED,
+			"the embedding service gave %zu vectors for %zu texts", found, b->n);
 	return HS_OK;
 }
 
@@ -146,8 +155,9 @@ static enum hs_rc http_failed(struct batch *b, const struct hs_http_reply *http,
 	b->retry = http->status >= 500;
 	for (size_t i = 0; i < HS_COUNT(healing); i++)
 		b->retry |= http->status == healing[i];
-	return hs_fail_foreign(err, HS_E_EMBED, http->status, "the embedding service answered HTTP %d%s%s", http->status,
-		*text ? ": " : "", text);
+	return hs_fail_foreign(err, HS_E_EMBED, http->status,
+		"the embedding service answered HTTP %d%s%s", http->status, *text ? ": " : "",
+		text);
 }
 
 static enum hs_rc attempt(struct batch *b, const char *body, struct hs_err *err)
@@ -171,14 +181,16 @@ static enum hs_rc attempt(struct batch *b, const char *body, struct hs_err *err)
 	HS_TRY(hs_slot_take(b->s->slots, &wait, &slot, err));
 	left_ms = b->deadline_us ? (b->deadline_us - hs_mono_us()) / 1000 : req.timeout_ms;
 	if (left_ms <= 0)
-		return hs_fail(err, HS_E_TIMEOUT, "the time limit was reached before a call to the embedding service");
+		return hs_fail(err, HS_E_TIMEOUT,
+			"the time limit was reached before a call to the embedding service");
 	if (left_ms < req.timeout_ms)
 		req.timeout_ms = left_ms;
 	rc = hs_http_post(b->pool, &req, &http, err);
 	if (rc == HS_OK)
 		return http.status == 200 ? read_reply(b, &http, err) : http_failed(b, &http, err);
 	if (b->deadline_us && hs_mono_us() >= b->deadline_us)
-		return hs_fail(err, HS_E_TIMEOUT, "the time limit was reached during a call to the embedding service");
+		return hs_fail(err, HS_E_TIMEOUT,
+			"the time limit was reached during a call to the embedding service");
 	if (rc == HS_E_INTERNAL)
 		return rc;
 	b->retry = true;
@@ -205,8 +217,8 @@ static enum hs_rc run_batch(struct batch *b, struct hs_err *err)
 	}
 }
 
-enum hs_rc hs_embed_service_call(const struct hs_embed_service *s, struct hs_pool *pool, const struct hs_strs *texts,
-	int64_t deadline_us, struct hs_vec *ret, struct hs_err *err)
+enum hs_rc hs_embed_service_call(const struct hs_embed_service *s, struct hs_pool *pool,
+	const struct hs_strs *texts, int64_t deadline_us, struct hs_vec *ret, struct hs_err *err)
 {
 	struct hs_err own = {0};
 
@@ -225,7 +237,8 @@ enum hs_rc hs_embed_service_call(const struct hs_embed_service *s, struct hs_poo
 	}
 	for (size_t i = 1; i < texts->n; i++)
 		if (ret[i].dim != ret[0].dim)
-			return hs_fail(err, HS_E_EMBED_DIM, "the embedding service gave vectors of %zu and of %zu numbers",
+			return hs_fail(err, HS_E_EMBED_DIM,
+				"the embedding service gave vectors of %zu and of %zu numbers",
 				ret[0].dim, ret[i].dim);
 	return HS_OK;
 }

@@ -15,7 +15,7 @@
 struct hs_embed_service {
 	const char *url, *key, *model;
 	struct hs_strs headers;
-	int64_t dimensions;             /* 0 = the service's own */
+	int64_t dimensions; /* 0 = the service's own */
 	int64_t batch_size, max_retries, timeout_ms, connect_ms;
 	double initial_backoff_s, max_backoff_s, retry_budget_s;
 	struct hs_slots *slots;

@@ -28,9 +28,12 @@ static const char *const op_names[] = {
 struct value {
 	enum hs_setting_id own[HS_OP_GENERAL], general;
 };
-#define VALUE(x) \
-	{{HS_S_retain_llm_##x, HS_S_reflect_llm_##x, HS_S_consolidation_llm_##x, HS_S_mental_model_refresh_llm_##x}, \
-		HS_S_llm_##x}
+#define VALUE(x)                                                                                   \
+	{                                                                                          \
+		{HS_S_retain_llm_##x, HS_S_reflect_llm_##x, HS_S_consolidation_llm_##x,            \
+			HS_S_mental_model_refresh_llm_##x},                                        \
+			HS_S_llm_##x                                                               \
+	}
 
 static const struct value v_model = VALUE(model);
 static const struct value v_key = VALUE(api_key);
@@ -51,7 +54,8 @@ static bool is_set(const struct hs_config *cfg, enum hs_setting_id id)
 }
 
 /* A refresh asks reflect's setting before the general one. */
-static enum hs_setting_id pick(const struct hs_config *cfg, enum hs_llm_op op, const struct value *v)
+static enum hs_setting_id pick(
+	const struct hs_config *cfg, enum hs_llm_op op, const struct value *v)
 {
 	if (op == HS_OP_GENERAL)
 		return v->general;
@@ -109,7 +113,8 @@ static bool http_address(const char *url)
 	for (const char *s = url; *s; s++)
 		if ((unsigned char)*s <= 0x20 || *s == 0x7f)
 			return false;
-	return (hs_str_starts(url, "http://") || hs_str_starts(url, "https://")) && *(strstr(url, "://") + 3);
+	return (hs_str_starts(url, "http://") || hs_str_starts(url, "https://")) &&
+	       *(strstr(url, "://") + 3);
 }
 
 /* "http://host:1234" of a local server means its /v1. */
@@ -122,14 +127,16 @@ static const char *with_version(struct hs_pool *pool, const char *base)
 	return hs_url_join(pool, base, "/v1");
 }
 
-static enum hs_rc read_address(struct hs_pool *pool, const struct hs_config *cfg, struct hs_endpoint *e,
-	struct hs_err *err)
+static enum hs_rc read_address(struct hs_pool *pool, const struct hs_config *cfg,
+	struct hs_endpoint *e, struct hs_err *err)
 {
 	enum hs_setting_id id = pick(cfg, e->op, &v_base_url);
-	const char *base = is_set(cfg, id) ? hs_str_trim(pool, hs_cfg_str(cfg, id)) : e->provider->base_url;
+	const char *base =
+		is_set(cfg, id) ? hs_str_trim(pool, hs_cfg_str(cfg, id)) : e->provider->base_url;
 
 	if (!http_address(base))
-		return hs_fail(err, HS_E_CONFIG, "%s is no http or https address", hs_settings[id].name);
+		return hs_fail(
+			err, HS_E_CONFIG, "%s is no http or https address", hs_settings[id].name);
 	if (e->provider->bare_host_v1)
 		base = with_version(pool, base);
 	e->host = hs_url_host(pool, base);
@@ -138,7 +145,8 @@ static enum hs_rc read_address(struct hs_pool *pool, const struct hs_config *cfg
 	id = pick(cfg, e->op, &v_key);
 	e->key = is_set(cfg, id) ? hs_str_trim(pool, hs_cfg_str(cfg, id)) : NULL;
 	if (!e->key && e->provider->needs_key && e->native)
-		return hs_fail(err, HS_E_CONFIG, "%s is not set; provider %s needs a key at its own address",
+		return hs_fail(err, HS_E_CONFIG,
+			"%s is not set; provider %s needs a key at its own address",
 			hs_settings[id].name, e->provider_name);
 	return HS_OK;
 }
@@ -151,8 +159,8 @@ static bool plain_line(const char *s)
 	return true;
 }
 
-static enum hs_rc read_headers(struct hs_pool *pool, const struct hs_config *cfg, struct hs_endpoint *e,
-	struct hs_err *err)
+static enum hs_rc read_headers(struct hs_pool *pool, const struct hs_config *cfg,
+	struct hs_endpoint *e, struct hs_err *err)
 {
 	json_t *headers = hs_cfg_json(cfg, HS_S_llm_default_headers), *v;
 	const char *name;
@@ -161,7 +169,8 @@ static enum hs_rc read_headers(struct hs_pool *pool, const struct hs_config *cfg
 		const char *text = json_is_string(v) ? json_string_value(v) : hs_json_text(pool, v);
 
 		if (!*name || strpbrk(name, ": \t") || !plain_line(name) || !plain_line(text))
-			return hs_fail(err, HS_E_CONFIG, "llm_default_headers: a header cannot be sent");
+			return hs_fail(
+				err, HS_E_CONFIG, "llm_default_headers: a header cannot be sent");
 		hs_strs_add(pool, &e->headers, hs_pool_printf(pool, "%s: %s", name, text));
 	}
 	if (e->key && !plain_line(e->key))
@@ -210,11 +219,13 @@ static void read_limits(struct hs_pool *pool, const struct hs_config *cfg, struc
 
 static void read_slots(struct hs_pool *pool, const struct hs_config *cfg, struct hs_endpoint *e)
 {
-	enum hs_setting_id id = e->op == HS_OP_GENERAL ? v_max_concurrent.general : v_max_concurrent.own[e->op];
+	enum hs_setting_id id =
+		e->op == HS_OP_GENERAL ? v_max_concurrent.general : v_max_concurrent.own[e->op];
 	const char *name = e->op == HS_OP_GENERAL ? "all" : op_names[e->op];
 
 	if (!hs_cfg_null(cfg, id))
-		e->slots = hs_slots_new(pool, hs_cfg_str(cfg, HS_S_run_dir), name, hs_cfg_int(cfg, id));
+		e->slots = hs_slots_new(
+			pool, hs_cfg_str(cfg, HS_S_run_dir), name, hs_cfg_int(cfg, id));
 }
 
 enum hs_rc hs_endpoint_read(struct hs_pool *pool, const struct hs_config *cfg, enum hs_llm_op op,
@@ -283,7 +294,8 @@ bool hs_llm_strict(const struct hs_config *cfg, const char *op)
 	};
 	enum hs_llm_op i = hs_llm_op_find(op);
 
-	if (!json_mode(cfg, provider_find(hs_cfg_llm_provider(cfg, i == HS_OP_GENERAL ? NULL : op))))
+	if (!json_mode(
+		    cfg, provider_find(hs_cfg_llm_provider(cfg, i == HS_OP_GENERAL ? NULL : op))))
 		return false;
 	if (i != HS_OP_GENERAL && !hs_cfg_null(cfg, own[i]))
 		return hs_cfg_bool(cfg, own[i]);

@@ -10,9 +10,9 @@
 #include "base/clock.h"
 #include "json/json.h"
 
-#define BODY_SCAN 4096      /* bytes of an error body that are looked at */
+#define BODY_SCAN 4096 /* bytes of an error body that are looked at */
 #define KEY_LEVELS 4
-#define LONGEST_S 31536000.0  /* a year; anything longer is no wait */
+#define LONGEST_S 31536000.0 /* a year; anything longer is no wait */
 
 static int64_t later(int64_t now_us, double seconds)
 {
@@ -23,7 +23,7 @@ static int64_t later(int64_t now_us, double seconds)
 
 static int64_t latest(int64_t a, int64_t b)
 {
-	return a > b ? a : b;  /* HS_TIME_NONE is the smallest value */
+	return a > b ? a : b; /* HS_TIME_NONE is the smallest value */
 }
 
 /* A number at s: digits with one point. Returns its length. */
@@ -39,24 +39,26 @@ static size_t number_at(struct hs_pool *pool, const char *s, double *ret)
 /* IMF-fixdate of RFC 9110: "Sun, 06 Nov 1994 08:49:37 GMT". */
 static int64_t http_date(const char *s)
 {
-	static const char *const months[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct",
-		"Nov", "Dec"};
+	static const char *const months[] = {
+		"Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
 	struct hs_civil c = {0};
 	char month[4] = "", zone[4] = "";
 
-	if (sscanf(s, "%*3s, %2d %3s %4d %2d:%2d:%2d %3s", &c.day, month, &c.year, &c.hour, &c.minute, &c.second,
-		zone) != 7)
+	if (sscanf(s, "%*3s, %2d %3s %4d %2d:%2d:%2d %3s", &c.day, month, &c.year, &c.hour,
+		    &c.minute, &c.second, zone) != 7)
 		return HS_TIME_NONE;
 	for (int i = 0; i < 12; i++)
 		if (!strcmp(months[i], month))
 			c.month = i + 1;
-	if (!c.month || c.year < 1970 || c.year > 9998 || c.day < 1 || c.day > hs_days_in_month(c.year, c.month) ||
-		c.hour < 0 || c.hour > 23 || c.minute < 0 || c.minute > 59 || c.second < 0 || c.second > 59)
+	if (!c.month || c.year < 1970 || c.year > 9998 || c.day < 1 ||
+		c.day > hs_days_in_month(c.year, c.month) || c.hour < 0 || c.hour > 23 ||
+		c.minute < 0 || c.minute > 59 || c.second < 0 || c.second > 59)
 		return HS_TIME_NONE;
 	return hs_civil_to_us(&c);
 }
 
-int64_t hs_limit_retry_after_us(struct hs_pool *pool, const struct hs_http_reply *reply, int64_t now_us)
+int64_t hs_limit_retry_after_us(
+	struct hs_pool *pool, const struct hs_http_reply *reply, int64_t now_us)
 {
 	const char *text = hs_http_header(reply, "retry-after");
 	double seconds;
@@ -76,7 +78,8 @@ int64_t hs_limit_duration_us(const char *text)
 	static const struct {
 		const char *unit;
 		double us;
-	} units[] = {{"ms", 1e3}, {"us", 1}, {"d", 86400e6}, {"h", 3600e6}, {"m", 60e6}, {"s", 1e6}};
+	} units[] = {
+		{"ms", 1e3}, {"us", 1}, {"d", 86400e6}, {"h", 3600e6}, {"m", 60e6}, {"s", 1e6}};
 	double sum = 0;
 
 	if (!*text)
@@ -170,7 +173,8 @@ static double key_seconds(json_t *v, int level)
 			continue;
 		if (json_is_number(member))
 			return json_number_value(member);
-		if (json_is_string(member) && hs_str_to_double(json_string_value(member), &text_value))
+		if (json_is_string(member) &&
+			hs_str_to_double(json_string_value(member), &text_value))
 			return text_value;
 	}
 	json_object_foreach(v, key, member)
@@ -185,15 +189,25 @@ static double unit_seconds(const char *s)
 		const char *name;
 		double seconds;
 	} units[] = {
-		{"second", 1}, {"sec", 1}, {"minute", 60}, {"min", 60}, {"hour", 3600}, {"hr", 3600}, {"day", 86400},
-		{"s", 1}, {"m", 60}, {"h", 3600}, {"d", 86400},
+		{"second", 1},
+		{"sec", 1},
+		{"minute", 60},
+		{"min", 60},
+		{"hour", 3600},
+		{"hr", 3600},
+		{"day", 86400},
+		{"s", 1},
+		{"m", 60},
+		{"h", 3600},
+		{"d", 86400},
 	};
 
 	for (size_t i = 0; i < HS_COUNT(units); i++) {
 		size_t n = strlen(units[i].name);
 
-		if (!strncasecmp(s, units[i].name, n) && (strlen(units[i].name) > 1 || !strchr("abcdefghijklmnopqrstuvwxyz",
-			s[n] | 0x20) || !s[n]))
+		if (!strncasecmp(s, units[i].name, n) &&
+			(strlen(units[i].name) > 1 ||
+				!strchr("abcdefghijklmnopqrstuvwxyz", s[n] | 0x20) || !s[n]))
 			return units[i].seconds;
 	}
 	return 0;

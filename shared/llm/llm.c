@@ -31,14 +31,15 @@ struct chat {
 	const struct hs_llm_call *call;
 	struct hs_llm_reply *reply;
 	struct hs_openai_learnt learnt;
-	int64_t attempt, attempts;   /* from 1 */
+	int64_t attempt, attempts; /* from 1 */
 	/* of the last attempt */
-	bool retry, again;           /* another attempt may heal it; send again at once, for free */
+	bool retry, again; /* another attempt may heal it; send again at once, for free */
 	bool http_error;
-	int64_t wait_until_us;       /* Retry-After; HS_TIME_NONE = none */
+	int64_t wait_until_us; /* Retry-After; HS_TIME_NONE = none */
 };
 
-enum hs_rc hs_llm_new(struct hs_pool *pool, const struct hs_config *cfg, struct hs_llm **ret, struct hs_err *err)
+enum hs_rc hs_llm_new(
+	struct hs_pool *pool, const struct hs_config *cfg, struct hs_llm **ret, struct hs_err *err)
 {
 	struct hs_llm *llm = HS_NEW(pool, struct hs_llm);
 
@@ -63,8 +64,8 @@ static const struct hs_slots *slots_of(const struct chat *c)
 	static const struct {
 		const char *prefix;
 		enum hs_llm_op op;
-	} rows[] = {{"retain", HS_OP_RETAIN}, {"reflect", HS_OP_REFLECT}, {"consolidation", HS_OP_CONSOLIDATION},
-		{"mental_model", HS_OP_REFRESH}};
+	} rows[] = {{"retain", HS_OP_RETAIN}, {"reflect", HS_OP_REFLECT},
+		{"consolidation", HS_OP_CONSOLIDATION}, {"mental_model", HS_OP_REFRESH}};
 
 	if (c->e->op == HS_OP_REFRESH)
 		return c->e->slots;
@@ -75,7 +76,8 @@ static const struct hs_slots *slots_of(const struct chat *c)
 }
 
 /* Send once, holding the operation's slot and a general one. */
-static enum hs_rc send_once(struct chat *c, const char *body, struct hs_http_reply *ret, struct hs_err *err)
+static enum hs_rc send_once(
+	struct chat *c, const char *body, struct hs_http_reply *ret, struct hs_err *err)
 {
 	HS_AUTO(hs_slot_free) int own = -1;
 	HS_AUTO(hs_slot_free) int general = -1;
@@ -114,11 +116,13 @@ static bool learn(struct chat *c, const struct hs_http_reply *http)
 {
 	if (!json_array_size(c->call->tools))
 		return false;
-	if (strstr(http->body, "tool_choice") && hs_openai_sends_tool_choice(c->e, c->call) && !c->learnt.no_tool_choice) {
+	if (strstr(http->body, "tool_choice") && hs_openai_sends_tool_choice(c->e, c->call) &&
+		!c->learnt.no_tool_choice) {
 		c->learnt.no_tool_choice = true;
 		return true;
 	}
-	if (strstr(http->body, "reasoning_effort") && (strstr(http->body, "'none'") || strstr(http->body, "\\\"none\\\"")) &&
+	if (strstr(http->body, "reasoning_effort") &&
+		(strstr(http->body, "'none'") || strstr(http->body, "\\\"none\\\"")) &&
 		!c->learnt.effort_none) {
 		c->learnt.effort_none = true;
 		return true;
@@ -134,8 +138,8 @@ static enum hs_rc quota(struct chat *c, const struct hs_http_reply *http, struct
 	if (reset == HS_TIME_NONE || (double)(reset - now) <= c->e->max_backoff_s * 1e6)
 		return HS_OK;
 	hs_time_format(reset, text);
-	hs_fail_foreign(err, HS_E_LLM_QUOTA, http->status, "%s %s: the quota is used up until %s", c->e->provider_name,
-		c->e->model, text);
+	hs_fail_foreign(err, HS_E_LLM_QUOTA, http->status, "%s %s: the quota is used up until %s",
+		c->e->provider_name, c->e->model, text);
 	if (err)
 		err->retry_at_us = reset;
 	return HS_E_LLM_QUOTA;
@@ -174,8 +178,9 @@ static enum hs_rc http_failed(struct chat *c, const struct hs_http_reply *http, 
 		rc = hs_refusal_kind(http->body, rc);
 	if (rc == HS_E_LLM_POLICY)
 		c->retry = false;
-	return hs_fail_foreign(err, rc, http->status, "%s %s answered HTTP %d to %s%s%s", c->e->provider_name, c->e->model,
-		http->status, c->call->scope, *text ? ": " : "", text);
+	return hs_fail_foreign(err, rc, http->status, "%s %s answered HTTP %d to %s%s%s",
+		c->e->provider_name, c->e->model, http->status, c->call->scope, *text ? ": " : "",
+		text);
 }
 
 static bool ended_well(const char *finish_reason)
@@ -215,7 +220,8 @@ static enum hs_rc attempt(struct chat *c, struct hs_err *err)
 	if (http.status != 200)
 		return http_failed(c, &http, err);
 	memset(c->reply, 0, sizeof(*c->reply));
-	HS_TRY(hs_openai_read(c->pool, c->call, http.body, http.body_bytes, c->reply, &c->retry, err));
+	HS_TRY(hs_openai_read(
+		c->pool, c->call, http.body, http.body_bytes, c->reply, &c->retry, err));
 	return c->call->json ? read_json(c, err) : HS_OK;
 }
 
@@ -242,7 +248,8 @@ static enum hs_rc pause_before_next(const struct chat *c, struct hs_err *err)
 	int64_t end = hs_mono_us() + (int64_t)(pause_s(c) * 1e6);
 
 	if (c->call->deadline_us && end >= c->call->deadline_us)
-		return hs_fail(err, HS_E_TIMEOUT, "the time limit leaves no room for another model call");
+		return hs_fail(
+			err, HS_E_TIMEOUT, "the time limit leaves no room for another model call");
 	for (int64_t left; (left = end - hs_mono_us()) > 0;) {
 		HS_TRY(check(c, err));
 		hs_sleep_us(left < PAUSE_SLICE_US ? left : PAUSE_SLICE_US);
@@ -269,8 +276,8 @@ static enum hs_rc all_attempts(struct chat *c, struct hs_err *err)
 	}
 }
 
-enum hs_rc hs_llm_chat(const struct hs_llm *llm, struct hs_pool *pool, const struct hs_llm_call *call,
-	struct hs_llm_reply *ret, struct hs_err *err)
+enum hs_rc hs_llm_chat(const struct hs_llm *llm, struct hs_pool *pool,
+	const struct hs_llm_call *call, struct hs_llm_reply *ret, struct hs_err *err)
 {
 	struct hs_err own = {0};
 	struct chat c = {.llm = llm, .pool = pool, .call = call, .reply = ret, .attempt = 1};
@@ -281,7 +288,8 @@ enum hs_rc hs_llm_chat(const struct hs_llm *llm, struct hs_pool *pool, const str
 	ret->text = ret->raw_text = ret->finish_reason = ret->provider = ret->model = "";
 	c.e = llm ? &llm->ops[hs_llm_op_find(call->operation)] : NULL;
 	if (!c.e || !c.e->usable)
-		return hs_fail(err, HS_E_LLM_NONE, "no model is configured for %s: llm_provider is %s", call->scope,
+		return hs_fail(err, HS_E_LLM_NONE,
+			"no model is configured for %s: llm_provider is %s", call->scope,
 			c.e ? c.e->provider_name : "none");
 	c.attempts = (call->max_retries >= 0 ? call->max_retries : c.e->max_retries) + 1;
 	rc = all_attempts(&c, err ? err : &own);

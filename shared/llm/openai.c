@@ -41,7 +41,8 @@ static bool new_cap_key(const struct hs_endpoint *e)
 {
 	if (hs_str_eq(e->provider_name, "openai") && e->native)
 		return true;
-	return hs_str_ends(e->host, ".openai.azure.com") || hs_str_eq(e->provider_name, "groq") || is_reasoning(e);
+	return hs_str_ends(e->host, ".openai.azure.com") || hs_str_eq(e->provider_name, "groq") ||
+	       is_reasoning(e);
 }
 
 bool hs_openai_sends_tool_choice(const struct hs_endpoint *e, const struct hs_llm_call *call)
@@ -49,7 +50,7 @@ bool hs_openai_sends_tool_choice(const struct hs_endpoint *e, const struct hs_ll
 	static const char *const deciding[] = {"deepseek", "z-ai/", "zai/"};
 
 	return json_array_size(call->tools) && !e->provider->no_tool_choice &&
-		!has_any(e->model, deciding, HS_COUNT(deciding));
+	       !has_any(e->model, deciding, HS_COUNT(deciding));
 }
 
 /* ---- request ---- */
@@ -60,9 +61,11 @@ static json_t *wire_call(struct hs_pool *pool, json_t *c)
 
 	if (json_object_get(c, "function"))
 		return json_incref(c);
-	return json_pack("{s:s, s:s, s:{s:s, s:s}}", "id", hs_json_str_or(c, "id", ""), "type", "function", "function",
-		"name", hs_json_str_or(c, "name", ""), "arguments",
-		json_is_string(arguments) ? json_string_value(arguments) : arguments ? hs_json_text(pool, arguments) : "{}");
+	return json_pack("{s:s, s:s, s:{s:s, s:s}}", "id", hs_json_str_or(c, "id", ""), "type",
+		"function", "function", "name", hs_json_str_or(c, "name", ""), "arguments",
+		json_is_string(arguments) ? json_string_value(arguments)
+		: arguments               ? hs_json_text(pool, arguments)
+					  : "{}");
 }
 
 static json_t *wire_message(struct hs_pool *pool, const struct hs_endpoint *e, json_t *m)
@@ -94,8 +97,8 @@ static json_t *wire_messages(struct hs_pool *pool, const struct hs_endpoint *e, 
 	return list;
 }
 
-static enum hs_rc add_tools(json_t *body, const struct hs_endpoint *e, const struct hs_llm_call *call,
-	const struct hs_openai_learnt *learnt, struct hs_err *err)
+static enum hs_rc add_tools(json_t *body, const struct hs_endpoint *e,
+	const struct hs_llm_call *call, const struct hs_openai_learnt *learnt, struct hs_err *err)
 {
 	json_t *tools, *t;
 	size_t i;
@@ -105,7 +108,8 @@ static enum hs_rc add_tools(json_t *body, const struct hs_endpoint *e, const str
 	tools = json_array();
 	json_array_foreach(call->tools, i, t)
 		if (!call->tool || hs_str_eq(hs_json_str(t, "name"), call->tool))
-			json_array_append_new(tools, json_pack("{s:s, s:O}", "type", "function", "function", t));
+			json_array_append_new(
+				tools, json_pack("{s:s, s:O}", "type", "function", "function", t));
 	json_object_set_new(body, "tools", tools);
 	if (!json_array_size(tools))
 		return hs_fail(err, HS_E_INTERNAL, "the forced tool %s is not offered", call->tool);
@@ -129,7 +133,8 @@ static void add_cap(json_t *body, const struct hs_endpoint *e, const struct hs_l
 	for (size_t i = 0; i < HS_COUNT(lower); i++)
 		if (strcasestr(e->model, lower[i].model) && cap > lower[i].cap)
 			cap = lower[i].cap;
-	json_object_set_new(body, new_cap_key(e) ? "max_completion_tokens" : "max_tokens", json_integer(cap));
+	json_object_set_new(
+		body, new_cap_key(e) ? "max_completion_tokens" : "max_tokens", json_integer(cap));
 }
 
 static void add_sampling(json_t *body, const struct hs_endpoint *e, const struct hs_llm_call *call,
@@ -141,7 +146,8 @@ static void add_sampling(json_t *body, const struct hs_endpoint *e, const struct
 		json_object_set_new(body, "temperature", json_real(call->temperature));
 	if (learnt->effort_none)
 		json_object_set_new(body, "reasoning_effort", json_string("none"));
-	else if (e->reasoning_effort && !has_any(e->model, without_effort, HS_COUNT(without_effort)))
+	else if (e->reasoning_effort &&
+		 !has_any(e->model, without_effort, HS_COUNT(without_effort)))
 		json_object_set_new(body, "reasoning_effort", json_string(e->reasoning_effort));
 	if (hs_str_eq(e->provider_name, "groq"))
 		json_object_set_new(body, "seed", json_integer(GROQ_SEED));
@@ -152,10 +158,13 @@ static void add_format(json_t *body, const struct hs_endpoint *e, const struct h
 	if (!call->json || !e->json_mode)
 		return;
 	if (call->schema && e->strict)
-		json_object_set_new(body, "response_format", json_pack("{s:s, s:{s:s, s:b, s:o}}", "type", "json_schema",
-			"json_schema", "name", "response", "strict", 1, "schema", hs_strict_schema(call->schema)));
+		json_object_set_new(body, "response_format",
+			json_pack("{s:s, s:{s:s, s:b, s:o}}", "type", "json_schema", "json_schema",
+				"name", "response", "strict", 1, "schema",
+				hs_strict_schema(call->schema)));
 	else
-		json_object_set_new(body, "response_format", json_pack("{s:s}", "type", "json_object"));
+		json_object_set_new(
+			body, "response_format", json_pack("{s:s}", "type", "json_object"));
 	if (hs_str_eq(e->provider_name, "openrouter"))
 		json_object_set_new(body, "provider", json_pack("{s:b}", "require_parameters", 1));
 }
@@ -192,8 +201,9 @@ static const char *affinity(const struct hs_endpoint *e)
 	return "none";
 }
 
-enum hs_rc hs_openai_body(struct hs_pool *pool, const struct hs_endpoint *e, const struct hs_llm_call *call,
-	const struct hs_openai_learnt *learnt, const char **ret_body, struct hs_err *err)
+enum hs_rc hs_openai_body(struct hs_pool *pool, const struct hs_endpoint *e,
+	const struct hs_llm_call *call, const struct hs_openai_learnt *learnt,
+	const char **ret_body, struct hs_err *err)
 {
 	json_auto_t *body = json_object();
 	const char *id = affinity_id(pool, call->run_id), *text;
@@ -210,7 +220,8 @@ enum hs_rc hs_openai_body(struct hs_pool *pool, const struct hs_endpoint *e, con
 		json_object_update(body, e->extra_body);
 	text = hs_json_text(pool, body);
 	if (strlen(text) > HS_PROMPT_MAX)
-		return hs_fail(err, HS_E_LIMIT, "the request to the model is longer than %zu bytes", HS_PROMPT_MAX);
+		return hs_fail(err, HS_E_LIMIT, "the request to the model is longer than %zu bytes",
+			HS_PROMPT_MAX);
 	*ret_body = text;
 	return HS_OK;
 }
@@ -225,7 +236,8 @@ static bool names_header(const struct hs_strs *lines, const char *name)
 	return false;
 }
 
-struct hs_strs hs_openai_headers(struct hs_pool *pool, const struct hs_endpoint *e, const struct hs_llm_call *call)
+struct hs_strs hs_openai_headers(
+	struct hs_pool *pool, const struct hs_endpoint *e, const struct hs_llm_call *call)
 {
 	const char *id = affinity_id(pool, call->run_id);
 	struct hs_strs lines = {0};
@@ -234,7 +246,8 @@ struct hs_strs hs_openai_headers(struct hs_pool *pool, const struct hs_endpoint 
 	if (e->key && !names_header(&e->headers, "authorization"))
 		hs_strs_add(pool, &lines, hs_pool_printf(pool, "Authorization: Bearer %s", e->key));
 	hs_strs_add(pool, &lines, hs_pool_printf(pool, "X-Hindsight-Operation: %s", call->scope));
-	if (id && hs_str_eq(affinity(e), "xai_conv_id") && !names_header(&e->headers, "x-grok-conv-id"))
+	if (id && hs_str_eq(affinity(e), "xai_conv_id") &&
+		!names_header(&e->headers, "x-grok-conv-id"))
 		hs_strs_add(pool, &lines, hs_pool_printf(pool, "x-grok-conv-id: %s", id));
 	for (size_t i = 0; i < e->headers.n; i++)
 		hs_strs_add(pool, &lines, e->headers.v[i]);
@@ -289,7 +302,8 @@ static void close_object(json_t *schema)
 
 static void strict_walk(json_t *v)
 {
-	static const char *const refused[] = {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"};
+	static const char *const refused[] = {
+		"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"};
 	json_t *member, *ref = json_object_get(v, "$ref");
 	const char *key;
 	size_t i;
@@ -303,7 +317,8 @@ static void strict_walk(json_t *v)
 	json_array_foreach(v, i, member)
 		strict_walk(member);
 	json_object_foreach(v, key, member)
-		if (!hs_str_eq(key, "enum") && !hs_str_eq(key, "const") && !hs_str_eq(key, "required"))
+		if (!hs_str_eq(key, "enum") && !hs_str_eq(key, "const") &&
+			!hs_str_eq(key, "required"))
 			strict_walk(member);
 	if (!json_is_object(v))
 		return;
@@ -338,11 +353,13 @@ static int64_t count(json_t *obj, const char *key)
 static struct hs_llm_usage read_usage(json_t *body)
 {
 	json_t *usage = hs_json_obj(body, "usage");
-	int64_t completion = count(usage, "completion_tokens"), total = count(usage, "total_tokens"), low, high;
+	int64_t completion = count(usage, "completion_tokens"),
+		total = count(usage, "total_tokens"), low, high;
 	struct hs_llm_usage u = {
 		.input = count(usage, "prompt_tokens"),
 		.cached = count(hs_json_obj(usage, "prompt_tokens_details"), "cached_tokens"),
-		.thoughts = count(hs_json_obj(usage, "completion_tokens_details"), "reasoning_tokens"),
+		.thoughts =
+			count(hs_json_obj(usage, "completion_tokens_details"), "reasoning_tokens"),
 		.output = completion,
 	};
 
@@ -375,7 +392,8 @@ static void read_calls(struct hs_pool *pool, json_t *message, struct hs_llm_repl
 
 	ret->calls = HS_NEW_ARRAY(pool, struct hs_llm_tool_call, json_array_size(calls) + 1);
 	json_array_foreach(calls, i, c) {
-		json_t *function = hs_json_obj(c, "function"), *arguments = json_object_get(function, "arguments");
+		json_t *function = hs_json_obj(c, "function"),
+		       *arguments = json_object_get(function, "arguments");
 		struct hs_llm_tool_call *to = &ret->calls[ret->n_calls];
 		const char *name = hs_json_str(function, "name");
 
@@ -383,8 +401,9 @@ static void read_calls(struct hs_pool *pool, json_t *message, struct hs_llm_repl
 			continue;
 		to->id = hs_json_str_or(c, "id", "");
 		to->name = name;
-		to->raw_args = json_is_string(arguments) ? json_string_value(arguments) :
-			json_is_object(arguments) ? hs_json_text(pool, arguments) : "";
+		to->raw_args = json_is_string(arguments)   ? json_string_value(arguments)
+			       : json_is_object(arguments) ? hs_json_text(pool, arguments)
+							   : "";
 		to->args = arguments_of(pool, to->raw_args);
 		ret->n_calls++;
 	}
@@ -419,7 +438,8 @@ static enum hs_rc read_choice(struct hs_pool *pool, const struct hs_llm_call *ca
 		return hs_fail(err, HS_E_LLM_REPLY, "the model's reply is marked as an error");
 	if (!tools && hs_str_eq(ret->finish_reason, "length")) {
 		*ret_retry = false;
-		return hs_fail(err, HS_E_LLM_LENGTH, "the model's reply was cut off at its length limit");
+		return hs_fail(
+			err, HS_E_LLM_LENGTH, "the model's reply was cut off at its length limit");
 	}
 	if (!message)
 		return hs_fail(err, HS_E_LLM_REPLY, "the model's reply has no message");
@@ -431,11 +451,12 @@ static enum hs_rc read_choice(struct hs_pool *pool, const struct hs_llm_call *ca
 	}
 	if (tools)
 		return HS_OK;
-	return hs_fail(err, HS_E_LLM_REPLY, "the model returned an empty reply (provider returned nothing)");
+	return hs_fail(err, HS_E_LLM_REPLY,
+		"the model returned an empty reply (provider returned nothing)");
 }
 
-enum hs_rc hs_openai_read(struct hs_pool *pool, const struct hs_llm_call *call, const char *body, size_t n,
-	struct hs_llm_reply *ret, bool *ret_retry, struct hs_err *err)
+enum hs_rc hs_openai_read(struct hs_pool *pool, const struct hs_llm_call *call, const char *body,
+	size_t n, struct hs_llm_reply *ret, bool *ret_retry, struct hs_err *err)
 {
 	struct hs_err ignored = {0};
 	json_t *value = NULL, *choice, *error;

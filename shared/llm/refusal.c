@@ -12,7 +12,7 @@
 
 #define SHOWN_CHARS 300
 #define SCAN_BYTES 4096
-#define KEY_CHARS 20  /* a run of letters and digits this long, with both in it, may be a key */
+#define KEY_CHARS 20 /* a run of letters and digits this long, with both in it, may be a key */
 
 static bool mentions(const char *text, const char *const *words, size_t n)
 {
@@ -25,12 +25,22 @@ static bool mentions(const char *text, const char *const *words, size_t n)
 enum hs_rc hs_refusal_kind(const char *text, enum hs_rc otherwise)
 {
 	static const char *const overflow[] = {
-		"context_length_exceeded", "context length exceeded", "maximum context length", "prompt_too_long",
-		"prompt is too long", "resource_exhausted", "input is too long", "too many tokens",
+		"context_length_exceeded",
+		"context length exceeded",
+		"maximum context length",
+		"prompt_too_long",
+		"prompt is too long",
+		"resource_exhausted",
+		"input is too long",
+		"too many tokens",
 	};
 	static const char *const policy[] = {
-		"content_policy", "content_filter", "content policy", "content management policy",
-		"responsibleaipolicyviolation", "safety system",
+		"content_policy",
+		"content_filter",
+		"content policy",
+		"content management policy",
+		"responsibleaipolicyviolation",
+		"safety system",
 	};
 
 	if (mentions(text, overflow, HS_COUNT(overflow)))

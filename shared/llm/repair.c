@@ -13,7 +13,7 @@
 struct reader {
 	struct hs_pool *pool;
 	const char *s, *end;
-	struct hs_buf *text;   /* of the string being read */
+	struct hs_buf *text; /* of the string being read */
 	int depth;
 };
 
@@ -74,7 +74,8 @@ static void read_escape(struct reader *r, struct hs_buf *b)
 	if (v < 0)
 		return;
 	cp = (uint32_t)v;
-	if (cp >= 0xd800 && cp < 0xdc00 && r->end - r->s >= 6 && r->s[0] == '\\' && r->s[1] == 'u') {
+	if (cp >= 0xd800 && cp < 0xdc00 && r->end - r->s >= 6 && r->s[0] == '\\' &&
+		r->s[1] == 'u') {
 		int low = hex4(r, r->s + 2);
 
 		if (low >= 0xdc00 && low < 0xe000) {

@@ -16,16 +16,17 @@
 struct hs_slots;
 
 struct hs_slot_wait {
-	int64_t deadline_us;           /* on hs_mono_us; 0 = none */
-	bool (*cancelled)(void *arg);  /* NULL = never */
+	int64_t deadline_us;          /* on hs_mono_us; 0 = none */
+	bool (*cancelled)(void *arg); /* NULL = never */
 	void *cancel_arg;
 };
 
 /* cap <= 0: no limit. run_dir may be NULL or "". */
-struct hs_slots *hs_slots_new(struct hs_pool *pool, const char *run_dir, const char *name, int64_t cap);
+struct hs_slots *hs_slots_new(
+	struct hs_pool *pool, const char *run_dir, const char *name, int64_t cap);
 /* Waits for a free slot. *ret_slot is to be given back with hs_slot_free; -1 = nothing was needed. */
-HS_MUST enum hs_rc hs_slot_take(const struct hs_slots *slots, const struct hs_slot_wait *wait, int *ret_slot,
-	struct hs_err *err);
+HS_MUST enum hs_rc hs_slot_take(const struct hs_slots *slots, const struct hs_slot_wait *wait,
+	int *ret_slot, struct hs_err *err);
 /* Gives a slot back; -1 is fine. *slot becomes -1. Also a cleanup attribute. */
 void hs_slot_free(int *slot);
 

@@ -6,7 +6,7 @@
 
 #include "base/buf.h"
 
-#define HEADER_BYTES_MAX ((size_t)256 * 1024)  /* all header lines of one call */
+#define HEADER_BYTES_MAX ((size_t)256 * 1024) /* all header lines of one call */
 
 struct transfer {
 	struct hs_pool *pool;
@@ -28,7 +28,8 @@ static void handle_free(void *handle)
 
 static void start(void)
 {
-	usable = curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK && !pthread_key_create(&handle_key, handle_free);
+	usable = curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK &&
+		 !pthread_key_create(&handle_key, handle_free);
 }
 
 /* The thread's handle, with no option set but its connections alive. */
@@ -70,18 +71,20 @@ static size_t on_header(char *data, size_t size, size_t n, void *arg)
 		return 0;
 	line = hs_pool_strndup(t->pool, data, size * n);
 	colon = strchr(line, ':');
-	if (hs_str_starts(line, "HTTP/")) {  /* a new answer (100 Continue before it) */
+	if (hs_str_starts(line, "HTTP/")) { /* a new answer (100 Continue before it) */
 		t->reply->header_names.n = 0;
 		t->reply->header_values.n = 0;
 	} else if (colon) {
 		hs_strs_add(t->pool, &t->reply->header_names,
-			hs_str_lower_ascii(t->pool, hs_pool_strndup(t->pool, line, (size_t)(colon - line))));
+			hs_str_lower_ascii(
+				t->pool, hs_pool_strndup(t->pool, line, (size_t)(colon - line))));
 		hs_strs_add(t->pool, &t->reply->header_values, hs_str_trim(t->pool, colon + 1));
 	}
 	return size * n;
 }
 
-static int on_progress(void *arg, curl_off_t down_total, curl_off_t down, curl_off_t up_total, curl_off_t up)
+static int on_progress(
+	void *arg, curl_off_t down_total, curl_off_t down, curl_off_t up_total, curl_off_t up)
 {
 	struct transfer *t = arg;
 
@@ -115,7 +118,8 @@ static void set_options(CURL *h, struct transfer *t, struct curl_slist *headers)
 	curl_easy_setopt(h, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)req->body_bytes);
 	curl_easy_setopt(h, CURLOPT_TIMEOUT_MS, (long)req->timeout_ms);
 	curl_easy_setopt(h, CURLOPT_CONNECTTIMEOUT_MS,
-		(long)(req->connect_ms > 0 && req->connect_ms < req->timeout_ms ? req->connect_ms : req->timeout_ms));
+		(long)(req->connect_ms > 0 && req->connect_ms < req->timeout_ms ? req->connect_ms
+										: req->timeout_ms));
 	curl_easy_setopt(h, CURLOPT_NOSIGNAL, 1L);
 	curl_easy_setopt(h, CURLOPT_FOLLOWLOCATION, 0L);
 	curl_easy_setopt(h, CURLOPT_PROXY, "");
@@ -134,11 +138,14 @@ static enum hs_rc failed(const struct transfer *t, CURLcode code, struct hs_err 
 	if (t->cancelled)
 		return hs_fail(err, HS_E_CANCELLED, "cancelled during a call to the model service");
 	if (code == CURLE_OPERATION_TIMEDOUT)
-		return hs_fail_foreign(err, HS_E_LLM_TIMEOUT, 0, "the model service did not answer within %lld ms",
+		return hs_fail_foreign(err, HS_E_LLM_TIMEOUT, 0,
+			"the model service did not answer within %lld ms",
 			(long long)t->req->timeout_ms);
 	if (t->body->failed)
-		return hs_fail(err, HS_E_LLM_DOWN, "the model service's answer is longer than %zu bytes", t->req->reply_max);
-	return hs_fail(err, HS_E_LLM_DOWN, "call to the model service failed: %s", curl_easy_strerror(code));
+		return hs_fail(err, HS_E_LLM_DOWN,
+			"the model service's answer is longer than %zu bytes", t->req->reply_max);
+	return hs_fail(err, HS_E_LLM_DOWN, "call to the model service failed: %s",
+		curl_easy_strerror(code));
 }
 
 static enum hs_rc perform(CURL *h, struct transfer *t, struct hs_err *err)
@@ -171,11 +178,14 @@ static struct curl_slist *header_list(const struct hs_strs *lines)
 	return list;
 }
 
-enum hs_rc hs_http_post(struct hs_pool *pool, const struct hs_http_request *req, struct hs_http_reply *ret,
-	struct hs_err *err)
+enum hs_rc hs_http_post(struct hs_pool *pool, const struct hs_http_request *req,
+	struct hs_http_reply *ret, struct hs_err *err)
 {
 	struct hs_http_reply reply = {0};
-	struct transfer t = {.pool = pool, .req = req, .body = hs_buf_new(pool, req->reply_max), .reply = &reply};
+	struct transfer t = {.pool = pool,
+		.req = req,
+		.body = hs_buf_new(pool, req->reply_max),
+		.reply = &reply};
 	struct curl_slist *headers;
 	CURL *h = handle_get();
 	enum hs_rc rc;
@@ -187,7 +197,7 @@ enum hs_rc hs_http_post(struct hs_pool *pool, const struct hs_http_request *req,
 		hs_out_of_memory(req->headers.n * sizeof(char *));
 	set_options(h, &t, headers);
 	rc = perform(h, &t, err);
-	curl_easy_reset(h);  /* nothing of this call may be reached from the handle that stays */
+	curl_easy_reset(h); /* nothing of this call may be reached from the handle that stays */
 	curl_slist_free_all(headers);
 	if (rc == HS_OK)
 		*ret = reply;

@@ -19,22 +19,22 @@
 
 struct hs_http_request {
 	const char *url;
-	struct hs_strs headers;        /* whole lines: "Name: value" */
+	struct hs_strs headers; /* whole lines: "Name: value" */
 	const char *body;
 	size_t body_bytes;
-	int64_t timeout_ms;            /* > 0 */
-	int64_t connect_ms;            /* 0 = no limit of its own */
-	size_t reply_max;              /* longer answers are cut off with HS_E_LLM_DOWN */
-	bool (*cancelled)(void *arg);  /* NULL = never */
+	int64_t timeout_ms;           /* > 0 */
+	int64_t connect_ms;           /* 0 = no limit of its own */
+	size_t reply_max;             /* longer answers are cut off with HS_E_LLM_DOWN */
+	bool (*cancelled)(void *arg); /* NULL = never */
 	void *cancel_arg;
 };
 
 struct hs_http_reply {
 	int status;
-	const char *body;              /* NUL-terminated */
+	const char *body; /* NUL-terminated */
 	size_t body_bytes;
-	struct hs_strs header_names;   /* lower case */
-	struct hs_strs header_values;  /* trimmed */
+	struct hs_strs header_names;  /* lower case */
+	struct hs_strs header_values; /* trimmed */
 };
 
 HS_MUST enum hs_rc hs_http_post(struct hs_pool *pool, const struct hs_http_request *req,

@@ -20,7 +20,8 @@ char *hs_prompt_cat(struct hs_pool *pool, ...) __attribute__((sentinel));
 /* Plain builtin text. */
 void hs_block_builtin(struct hs_pool *pool, struct hs_message *m, const char *text);
 /* Builtin text that is a named part: bank_identity, disposition, directives. text NULL = inactive. */
-void hs_block_section(struct hs_pool *pool, struct hs_message *m, const char *section, const char *text);
+void hs_block_section(
+	struct hs_pool *pool, struct hs_message *m, const char *section, const char *text);
 /* Text made by a setting; text NULL = inactive (its empty slot). */
 void hs_block_setting(struct hs_pool *pool, struct hs_message *m, const struct hs_config *cfg,
 	enum hs_setting_id id, const char *text);
@@ -29,7 +30,8 @@ void hs_block_chosen(struct hs_pool *pool, struct hs_message *m, const struct hs
 	enum hs_setting_id id, const char *text);
 
 /* The setting as text, NULL when it is unset or blank: booleans true/false, objects and lists as JSON. */
-const char *hs_setting_text(struct hs_pool *pool, const struct hs_config *cfg, enum hs_setting_id id);
+const char *hs_setting_text(
+	struct hs_pool *pool, const struct hs_config *cfg, enum hs_setting_id id);
 /* The set output language, NULL when there is none. */
 const char *hs_output_language(const struct hs_config *cfg);
 /* "OUTPUT LANGUAGE: …" for a set language. */

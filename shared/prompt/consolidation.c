@@ -51,7 +51,8 @@ static const char *capacity_note(struct hs_pool *pool, const struct hs_consolida
 		(long long)in->free_slots);
 }
 
-static void system_message(struct hs_pool *pool, const struct hs_consolidation_prompt_in *in, struct hs_prompt *ret)
+static void system_message(
+	struct hs_pool *pool, const struct hs_consolidation_prompt_in *in, struct hs_prompt *ret)
 {
 	const char *language = hs_output_language(in->cfg);
 	struct hs_message *m = &ret->system;
@@ -60,16 +61,19 @@ static void system_message(struct hs_pool *pool, const struct hs_consolidation_p
 	if (!language)
 		hs_block_setting(pool, m, in->cfg, HS_S_llm_output_language,
 			hs_prompt_cat(pool, hs_tpl_consolidation_language, HS_GAP, NULL));
-	hs_block_builtin(pool, m, hs_prompt_cat(pool, hs_tpl_consolidation_rules, HS_GAP,
-		hs_tpl_consolidation_input, HS_GAP, hs_tpl_consolidation_output,
-		in->strict ? "" : "\n", in->strict ? "" : hs_tpl_consolidation_reply_schema,
-		in->strict ? "" : "\n", in->strict ? "" : hs_json_text(pool, ret->schema),
-		language ? HS_GAP : "", NULL));
+	hs_block_builtin(pool, m,
+		hs_prompt_cat(pool, hs_tpl_consolidation_rules, HS_GAP, hs_tpl_consolidation_input,
+			HS_GAP, hs_tpl_consolidation_output, in->strict ? "" : "\n",
+			in->strict ? "" : hs_tpl_consolidation_reply_schema, in->strict ? "" : "\n",
+			in->strict ? "" : hs_json_text(pool, ret->schema), language ? HS_GAP : "",
+			NULL));
 	if (language)
-		hs_block_setting(pool, m, in->cfg, HS_S_llm_output_language, hs_output_language_text(pool, language));
+		hs_block_setting(pool, m, in->cfg, HS_S_llm_output_language,
+			hs_output_language_text(pool, language));
 }
 
-void hs_prompt_consolidation(struct hs_pool *pool, const struct hs_consolidation_prompt_in *in, struct hs_prompt *ret)
+void hs_prompt_consolidation(
+	struct hs_pool *pool, const struct hs_consolidation_prompt_in *in, struct hs_prompt *ret)
 {
 	const char *mission = in->mission;
 	struct hs_message *m;
@@ -84,8 +88,9 @@ void hs_prompt_consolidation(struct hs_pool *pool, const struct hs_consolidation
 		mission = hs_tpl_consolidation_mission_default;
 	hs_block_setting(pool, m, in->cfg, HS_S_observations_mission,
 		hs_prompt_cat(pool, "## MISSION\n", mission, HS_GAP, NULL));
-	hs_block_builtin(pool, m, hs_prompt_cat(pool, capacity_note(pool, in),
-		"## NEW FACTS\n", fact_lines(pool, in), "\n## EXISTING OBSERVATIONS\n",
-		in->observations ? hs_json_text(pool, in->observations) : "[]", HS_GAP,
-		hs_tpl_consolidation_user_end, NULL));
+	hs_block_builtin(pool, m,
+		hs_prompt_cat(pool, capacity_note(pool, in), "## NEW FACTS\n", fact_lines(pool, in),
+			"\n## EXISTING OBSERVATIONS\n",
+			in->observations ? hs_json_text(pool, in->observations) : "[]", HS_GAP,
+			hs_tpl_consolidation_user_end, NULL));
 }

@@ -58,7 +58,8 @@ void hs_block_builtin(struct hs_pool *pool, struct hs_message *m, const char *te
 		block_add(pool, m, text);
 }
 
-void hs_block_section(struct hs_pool *pool, struct hs_message *m, const char *section, const char *text)
+void hs_block_section(
+	struct hs_pool *pool, struct hs_message *m, const char *section, const char *text)
 {
 	block_add(pool, m, text)->section = section;
 }
@@ -72,8 +73,8 @@ static const char *setting_kind(enum hs_setting_id id)
 	return hs_settings[id].type == HS_ST_BOOL ? "boolean" : "text";
 }
 
-static struct hs_block *field_add(struct hs_pool *pool, struct hs_message *m, const struct hs_config *cfg,
-	enum hs_setting_id id, const char *text)
+static struct hs_block *field_add(struct hs_pool *pool, struct hs_message *m,
+	const struct hs_config *cfg, enum hs_setting_id id, const char *text)
 {
 	struct hs_block *b = block_add(pool, m, text);
 
@@ -97,7 +98,8 @@ void hs_block_chosen(struct hs_pool *pool, struct hs_message *m, const struct hs
 	field_add(pool, m, cfg, id, text);
 }
 
-const char *hs_setting_text(struct hs_pool *pool, const struct hs_config *cfg, enum hs_setting_id id)
+const char *hs_setting_text(
+	struct hs_pool *pool, const struct hs_config *cfg, enum hs_setting_id id)
 {
 	json_auto_t *v = NULL;
 
@@ -121,7 +123,8 @@ const char *hs_output_language(const struct hs_config *cfg)
 const char *hs_output_language_text(struct hs_pool *pool, const char *language)
 {
 	return hs_prompt_cat(pool, "OUTPUT LANGUAGE: write all your output only in ", language,
-		". Translate what the source says in another language. Names, code and ids stay as they are.", NULL);
+		". Translate what the source says in another language. Names, code and ids stay as they are.",
+		NULL);
 }
 
 static bool has_line(const char *text, const char *line)
@@ -172,8 +175,10 @@ void hs_block_time(struct hs_pool *pool, struct hs_message *m, int64_t now_us)
 {
 	struct hs_civil c = hs_civil_from_us(now_us);
 
-	hs_block_builtin(pool, m, hs_pool_printf(pool, "Current time: %s, %s %d, %d, %02d:%02d UTC." HS_GAP,
-		hs_weekday_name(c.weekday), hs_month_name(c.month), c.day, c.year, c.hour, c.minute));
+	hs_block_builtin(pool, m,
+		hs_pool_printf(pool, "Current time: %s, %s %d, %d, %02d:%02d UTC." HS_GAP,
+			hs_weekday_name(c.weekday), hs_month_name(c.month), c.day, c.year, c.hour,
+			c.minute));
 }
 
 char *hs_message_text(struct hs_pool *pool, const struct hs_message *m)
@@ -188,22 +193,27 @@ char *hs_message_text(struct hs_pool *pool, const struct hs_message *m)
 
 json_t *hs_prompt_messages(struct hs_pool *pool, const struct hs_prompt *p)
 {
-	return json_pack("[{s:s, s:s}, {s:s, s:s}]",
-		"role", "system", "content", hs_message_text(pool, &p->system),
-		"role", "user", "content", hs_message_text(pool, &p->user));
+	return json_pack("[{s:s, s:s}, {s:s, s:s}]", "role", "system", "content",
+		hs_message_text(pool, &p->system), "role", "user", "content",
+		hs_message_text(pool, &p->user));
 }
 
 const char *hs_loop_text(enum hs_loop_text which)
 {
 	static const char *const texts[] = {
 		[HS_LT_SEARCH_FIRST] = "Nothing was searched yet. Search first, then finish.",
-		[HS_LT_RECALL_FIRST] = "Before saying that nothing is known, call recall with the key terms of the question.",
-		[HS_LT_TOOL_NOT_OFFERED] = "There is no such tool here. Use one of the tools offered.",
-		[HS_LT_GUIDANCE] = "These documents are up to date. When they state the answer, call answer_ready; search "
+		[HS_LT_RECALL_FIRST] =
+			"Before saying that nothing is known, call recall with the key terms of the question.",
+		[HS_LT_TOOL_NOT_OFFERED] =
+			"There is no such tool here. Use one of the tools offered.",
+		[HS_LT_GUIDANCE] =
+			"These documents are up to date. When they state the answer, call answer_ready; search "
 			"further only for what they lack.",
 		[HS_LT_BLANKED] = "(result left out here to save room; it was read before)",
-		[HS_LT_STALE] = "Newer memories exist that this document has not taken in; check its statements against them.",
-		[HS_LT_WITHHELD] = "The source of this memory is not visible under the filter of this request.",
+		[HS_LT_STALE] =
+			"Newer memories exist that this document has not taken in; check its statements against them.",
+		[HS_LT_WITHHELD] =
+			"The source of this memory is not visible under the filter of this request.",
 		[HS_LT_REFRESH_CONTEXT] = hs_tpl_refresh_context,
 	};
 

@@ -19,8 +19,9 @@ static const struct mode_texts modes[] = {
 		hs_tpl_retain_user_task, hs_tpl_retain_reply_schema, true, false},
 	[MODE_VERBOSE] = {"verbose", hs_tpl_retain_task_verbose, hs_tpl_retain_guidelines_verbose,
 		hs_tpl_retain_user_task, hs_tpl_retain_reply_schema, false, false},
-	[MODE_VERBATIM] = {"verbatim", hs_tpl_retain_task_verbatim, hs_tpl_retain_guidelines_verbatim,
-		hs_tpl_retain_user_task_verbatim, hs_tpl_retain_reply_schema_verbatim, false, true},
+	[MODE_VERBATIM] = {"verbatim", hs_tpl_retain_task_verbatim,
+		hs_tpl_retain_guidelines_verbatim, hs_tpl_retain_user_task_verbatim,
+		hs_tpl_retain_reply_schema_verbatim, false, true},
 };
 
 struct build {
@@ -28,10 +29,10 @@ struct build {
 	const struct hs_retain_prompt_in *in;
 	const struct hs_config *cfg;
 	const struct mode_texts *mode;
-	const char *custom;     /* own guidelines; NULL = none */
+	const char *custom; /* own guidelines; NULL = none */
 	bool custom_mode;
 	bool causal, optional;
-	json_t *labels;         /* list of groups; NULL = none */
+	json_t *labels; /* list of groups; NULL = none */
 	struct hs_prompt *ret;
 };
 
@@ -67,7 +68,8 @@ static void guidelines(struct build *b)
 {
 	if (b->custom) {
 		add(b, hs_prompt_cat(b->pool, hs_tpl_retain_guidelines_heading, "\n", NULL));
-		add_setting(b, HS_S_retain_custom_instructions, hs_prompt_cat(b->pool, b->custom, HS_GAP, NULL));
+		add_setting(b, HS_S_retain_custom_instructions,
+			hs_prompt_cat(b->pool, b->custom, HS_GAP, NULL));
 		return;
 	}
 	if (b->custom_mode)
@@ -80,12 +82,12 @@ static void fields(struct build *b)
 	bool verbatim = b->mode->verbatim;
 
 	add(b, hs_prompt_cat(b->pool, "## MEMBERS OF A FACT\n",
-		verbatim ? "" : hs_tpl_retain_fields_what, verbatim ? "" : "\n",
-		hs_tpl_retain_fields_when_where_who, "\n",
-		verbatim ? "" : hs_tpl_retain_fields_why, verbatim ? "" : "\n",
-		hs_tpl_retain_fields_rest, "\n",
-		b->optional ? "" : hs_tpl_retain_fields_filler, b->optional ? "\n" : HS_GAP,
-		hs_tpl_retain_fields_rules, HS_GAP, NULL));
+		       verbatim ? "" : hs_tpl_retain_fields_what, verbatim ? "" : "\n",
+		       hs_tpl_retain_fields_when_where_who, "\n",
+		       verbatim ? "" : hs_tpl_retain_fields_why, verbatim ? "" : "\n",
+		       hs_tpl_retain_fields_rest, "\n",
+		       b->optional ? "" : hs_tpl_retain_fields_filler, b->optional ? "\n" : HS_GAP,
+		       hs_tpl_retain_fields_rules, HS_GAP, NULL));
 }
 
 static void labels(struct build *b)
@@ -96,11 +98,15 @@ static void labels(struct build *b)
 		add_setting(b, HS_S_entity_labels, NULL);
 		return;
 	}
-	add_setting(b, HS_S_entity_labels, hs_prompt_cat(b->pool, hs_tpl_retain_labels, "\n", NULL));
+	add_setting(
+		b, HS_S_entity_labels, hs_prompt_cat(b->pool, hs_tpl_retain_labels, "\n", NULL));
 	add_setting(b, HS_S_entities_allow_free_form,
-		hs_prompt_cat(b->pool, free_form ? hs_tpl_retain_labels_free : hs_tpl_retain_labels_only, "\n", NULL));
-	add_setting(b, HS_S_entity_labels, hs_prompt_cat(b->pool, hs_tpl_retain_labels_groups, "\n",
-		hs_json_text(b->pool, b->labels), HS_GAP, NULL));
+		hs_prompt_cat(b->pool,
+			free_form ? hs_tpl_retain_labels_free : hs_tpl_retain_labels_only, "\n",
+			NULL));
+	add_setting(b, HS_S_entity_labels,
+		hs_prompt_cat(b->pool, hs_tpl_retain_labels_groups, "\n",
+			hs_json_text(b->pool, b->labels), HS_GAP, NULL));
 }
 
 static void system_message(struct build *b)
@@ -110,21 +116,25 @@ static void system_message(struct build *b)
 	b->ret->system.role = "system";
 	add(b, hs_prompt_cat(b->pool, b->mode->task, HS_GAP, NULL));
 	if (!language)
-		add_setting(b, HS_S_llm_output_language, hs_prompt_cat(b->pool, hs_tpl_retain_language, HS_GAP, NULL));
+		add_setting(b, HS_S_llm_output_language,
+			hs_prompt_cat(b->pool, hs_tpl_retain_language, HS_GAP, NULL));
 	guidelines(b);
 	fields(b);
 	if (b->mode->examples && !b->custom)
 		add(b, hs_prompt_cat(b->pool, hs_tpl_retain_examples, HS_GAP, NULL));
 	if (!b->mode->verbatim)
 		add_setting(b, HS_S_retain_extract_causal_links,
-			b->causal ? hs_prompt_cat(b->pool, hs_tpl_retain_causal, HS_GAP, NULL) : NULL);
+			b->causal ? hs_prompt_cat(b->pool, hs_tpl_retain_causal, HS_GAP, NULL)
+				  : NULL);
 	add_setting(b, HS_S_retain_optional_fact_dimensions,
 		b->optional ? hs_prompt_cat(b->pool, hs_tpl_retain_optional, HS_GAP, NULL) : NULL);
 	if (!b->in->strict)
-		add(b, hs_prompt_cat(b->pool, b->mode->reply, "\n", hs_json_text(b->pool, b->ret->schema), HS_GAP, NULL));
+		add(b, hs_prompt_cat(b->pool, b->mode->reply, "\n",
+			       hs_json_text(b->pool, b->ret->schema), HS_GAP, NULL));
 	labels(b);
 	if (language)
-		add_setting(b, HS_S_llm_output_language, hs_output_language_text(b->pool, language));
+		add_setting(
+			b, HS_S_llm_output_language, hs_output_language_text(b->pool, language));
 }
 
 /* "Monday, January 5, 2026 (2026-01-05T10:00:00+00:00)"; the day is that of the client's offset. */
@@ -142,8 +152,8 @@ static const char *event_date(struct build *b)
 	if (!hs_time_parse(hs_pool_strndup(b->pool, iso, strnlen(iso, 10)), &day_us))
 		day_us = in->event_us;
 	c = hs_civil_from_us(day_us);
-	return hs_pool_printf(b->pool, "%s, %s %d, %d (%s)", hs_weekday_name(c.weekday), hs_month_name(c.month),
-		c.day, c.year, iso);
+	return hs_pool_printf(b->pool, "%s, %s %d, %d (%s)", hs_weekday_name(c.weekday),
+		hs_month_name(c.month), c.day, c.year, iso);
 }
 
 static const char *metadata_lines(struct build *b)
@@ -159,7 +169,8 @@ static const char *metadata_lines(struct build *b)
 		hs_buf_str(lines, "- ");
 		hs_buf_str(lines, key);
 		hs_buf_str(lines, ": ");
-		hs_buf_str(lines, json_is_string(v) ? json_string_value(v) : hs_json_text(b->pool, v));
+		hs_buf_str(
+			lines, json_is_string(v) ? json_string_value(v) : hs_json_text(b->pool, v));
 		hs_buf_char(lines, '\n');
 	}
 	return lines->data;
@@ -176,16 +187,19 @@ static void user_message(struct build *b)
 	if (!hs_str_blank(mission)) {
 		const char *fence = hs_fence_for(b->pool, mission);
 
-		focus = hs_prompt_cat(b->pool, hs_tpl_retain_focus, "\n", fence, "\n", mission, "\n", fence, HS_GAP, NULL);
+		focus = hs_prompt_cat(b->pool, hs_tpl_retain_focus, "\n", fence, "\n", mission,
+			"\n", fence, HS_GAP, NULL);
 	}
 	hs_block_setting(b->pool, m, b->cfg, HS_S_retain_mission, focus);
-	hs_block_builtin(b->pool, m, hs_prompt_cat(b->pool, b->mode->user_task, "\n",
-		hs_pool_printf(b->pool, "Chunk: %zu/%zu\n", in->chunk_no, in->n_chunks),
-		"Event date: ", event_date(b), "\n",
-		"Context: ", hs_str_blank(in->context) ? "none" : in->context, "\n", NULL));
+	hs_block_builtin(b->pool, m,
+		hs_prompt_cat(b->pool, b->mode->user_task, "\n",
+			hs_pool_printf(b->pool, "Chunk: %zu/%zu\n", in->chunk_no, in->n_chunks),
+			"Event date: ", event_date(b), "\n",
+			"Context: ", hs_str_blank(in->context) ? "none" : in->context, "\n", NULL));
 	hs_block_builtin(b->pool, m, metadata_lines(b));
-	hs_block_builtin(b->pool, m, hs_prompt_cat(b->pool, "\n## TEXT\n",
-		hs_clean_text(b->pool, in->chunk, strlen(in->chunk)), NULL));
+	hs_block_builtin(b->pool, m,
+		hs_prompt_cat(b->pool, "\n## TEXT\n",
+			hs_clean_text(b->pool, in->chunk, strlen(in->chunk)), NULL));
 }
 
 static void drop_member(json_t *item, const char *name)
@@ -212,7 +226,8 @@ static json_t *label_schema(json_t *group)
 
 	one = json_pack("{s:s}", "type", hs_str_eq(type, "map") ? "object" : "string");
 	json_array_foreach(values, i, v) {
-		const char *name = json_is_string(v) ? json_string_value(v) : hs_json_str(v, "value");
+		const char *name =
+			json_is_string(v) ? json_string_value(v) : hs_json_str(v, "value");
 
 		if (name)
 			json_array_append_new(names, json_string(name));
@@ -262,7 +277,8 @@ static void schema(struct build *b)
 	b->ret->schema = root;
 }
 
-void hs_prompt_retain(struct hs_pool *pool, const struct hs_retain_prompt_in *in, struct hs_prompt *ret)
+void hs_prompt_retain(
+	struct hs_pool *pool, const struct hs_retain_prompt_in *in, struct hs_prompt *ret)
 {
 	const char *name = hs_cfg_str(in->cfg, HS_S_retain_extraction_mode);
 	const char *custom = hs_cfg_str(in->cfg, HS_S_retain_custom_instructions);

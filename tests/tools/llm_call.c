@@ -55,19 +55,24 @@ static json_t *calls_json(const struct hs_llm_reply *r)
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < r->n_calls; i++)
-		json_array_append_new(list, json_pack("{s:s, s:s, s:O, s:s}", "id", r->calls[i].id, "name", r->calls[i].name,
-			"args", r->calls[i].args, "raw_args", r->calls[i].raw_args));
+		json_array_append_new(
+			list, json_pack("{s:s, s:s, s:O, s:s}", "id", r->calls[i].id, "name",
+				      r->calls[i].name, "args", r->calls[i].args, "raw_args",
+				      r->calls[i].raw_args));
 	return list;
 }
 
-static void print_reply(enum hs_rc rc, const struct hs_err *err, const struct hs_llm_reply *r, int64_t ms)
+static void print_reply(
+	enum hs_rc rc, const struct hs_err *err, const struct hs_llm_reply *r, int64_t ms)
 {
-	print(json_pack("{s:s, s:s, s:i, s:I, s:s, s:s, s:O?, s:o, s:s, s:{s:I, s:I, s:I, s:I}, s:s, s:s, s:I}",
-		"rc", hs_rc_name(rc), "msg", err->msg, "foreign", err->foreign, "retry_at_us", (json_int_t)err->retry_at_us,
-		"text", r->text, "raw_text", r->raw_text, "value", r->value, "calls", calls_json(r),
-		"finish", r->finish_reason, "usage", "input", (json_int_t)r->usage.input, "output", (json_int_t)r->usage.output,
-		"cached", (json_int_t)r->usage.cached, "thoughts", (json_int_t)r->usage.thoughts, "provider", r->provider,
-		"model", r->model, "ms", (json_int_t)ms));
+	print(json_pack(
+		"{s:s, s:s, s:i, s:I, s:s, s:s, s:O?, s:o, s:s, s:{s:I, s:I, s:I, s:I}, s:s, s:s, s:I}",
+		"rc", hs_rc_name(rc), "msg", err->msg, "foreign", err->foreign, "retry_at_us",
+		(json_int_t)err->retry_at_us, "text", r->text, "raw_text", r->raw_text, "value",
+		r->value, "calls", calls_json(r), "finish", r->finish_reason, "usage", "input",
+		(json_int_t)r->usage.input, "output", (json_int_t)r->usage.output, "cached",
+		(json_int_t)r->usage.cached, "thoughts", (json_int_t)r->usage.thoughts, "provider",
+		r->provider, "model", r->model, "ms", (json_int_t)ms));
 }
 
 static void chat(struct hs_llm *llm, json_t *input)
@@ -119,8 +124,8 @@ static int embed(struct hs_pool *pool, const struct hs_config *cfg, json_t *inpu
 			json_array_append_new(numbers, json_real(v[i].v[k]));
 		json_array_append_new(vectors, numbers);
 	}
-	print(json_pack("{s:s, s:s, s:s, s:o}", "rc", hs_rc_name(rc), "msg", err.msg, "tag", hs_embedder_tag(e), "vectors",
-		vectors));
+	print(json_pack("{s:s, s:s, s:s, s:o}", "rc", hs_rc_name(rc), "msg", err.msg, "tag",
+		hs_embedder_tag(e), "vectors", vectors));
 	return 0;
 }
 

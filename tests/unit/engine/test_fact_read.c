@@ -18,8 +18,8 @@ static int64_t time_of(const char *text)
 	return us;
 }
 
-static enum hs_fact_read read_text(struct hs_pool *pool, const char *json, size_t index, const char *event, bool verbatim,
-	struct hs_fact *ret)
+static enum hs_fact_read read_text(struct hs_pool *pool, const char *json, size_t index,
+	const char *event, bool verbatim, struct hs_fact *ret)
 {
 	struct hs_err err = {0};
 	json_t *v = NULL;
@@ -38,9 +38,10 @@ static void texts_are_built_from_the_members(void **state)
 		bool experience;
 	} rows[] = {
 		{"{\"what\":\"Ana runs\"}", HS_FACT_KEPT, "Ana runs", false},
-		{"{\"what\":\" Ana runs \",\"when\":\"daily\",\"who\":\"Ana\",\"why\":\"health\",\"where\":\"Oslo\"}", HS_FACT_KEPT,
-		 "Ana runs | When: daily | Involving: Ana | health", false},
-		{"{\"what\":\"x\",\"when\":\"N/A\",\"who\":\"n/a\",\"why\":null}", HS_FACT_KEPT, "x", false},
+		{"{\"what\":\" Ana runs \",\"when\":\"daily\",\"who\":\"Ana\",\"why\":\"health\",\"where\":\"Oslo\"}",
+			HS_FACT_KEPT, "Ana runs | When: daily | Involving: Ana | health", false},
+		{"{\"what\":\"x\",\"when\":\"N/A\",\"who\":\"n/a\",\"why\":null}", HS_FACT_KEPT,
+			"x", false},
 		{"{\"what\":\"N/A\",\"factual_core\":\"core\"}", HS_FACT_KEPT, "core", false},
 		{"{\"text\":\"plain\"}", HS_FACT_KEPT, "plain", false},
 		{"{\"what\":\"\"}", HS_FACT_EMPTY, "", false},
@@ -51,8 +52,10 @@ static void texts_are_built_from_the_members(void **state)
 		{"[]", HS_FACT_MALFORMED, "", false},
 		{"{\"what\":\"x\",\"entities\":\"Ana\"}", HS_FACT_MALFORMED, "", false},
 		{"{\"what\":\"x\",\"fact_type\":\"assistant\"}", HS_FACT_KEPT, "x", true},
-		{"{\"what\":\"x\",\"fact_type\":\"world\",\"fact_kind\":\"assistant\"}", HS_FACT_KEPT, "x", false},
-		{"{\"what\":\"x\",\"fact_type\":\"opinion\",\"fact_kind\":\"assistant\"}", HS_FACT_KEPT, "x", true},
+		{"{\"what\":\"x\",\"fact_type\":\"world\",\"fact_kind\":\"assistant\"}",
+			HS_FACT_KEPT, "x", false},
+		{"{\"what\":\"x\",\"fact_type\":\"opinion\",\"fact_kind\":\"assistant\"}",
+			HS_FACT_KEPT, "x", true},
 		{"{\"what\":\"x\",\"fact_type\":\"opinion\"}", HS_FACT_KEPT, "x", false},
 	};
 	HS_AUTO(hs_pool_free) struct hs_pool *pool = hs_pool_new();
@@ -62,7 +65,8 @@ static void texts_are_built_from_the_members(void **state)
 		struct hs_fact f;
 		enum hs_fact_read got = read_text(pool, rows[i].json, 0, "", false, &f);
 
-		if (got != rows[i].got || strcmp(f.text, rows[i].text) || f.experience != rows[i].experience)
+		if (got != rows[i].got || strcmp(f.text, rows[i].text) ||
+			f.experience != rows[i].experience)
 			fail_msg("row %zu: %d '%s' %d", i, got, f.text, f.experience);
 	}
 }
@@ -82,9 +86,13 @@ static void test_retain_case_12_entities(void **state)
 	for (size_t i = 0; i < HS_COUNT(rows); i++) {
 		struct hs_fact f;
 
-		assert_int_equal(read_text(pool, hs_pool_printf(pool, "{\"what\":\"x\",\"entities\":%s}", rows[i].list), 0, "",
-			false, &f), HS_FACT_KEPT);
-		assert_string_equal(f.entities.n ? hs_strs_join(pool, &f.entities, "|") : "", rows[i].want);
+		assert_int_equal(read_text(pool,
+					 hs_pool_printf(pool, "{\"what\":\"x\",\"entities\":%s}",
+						 rows[i].list),
+					 0, "", false, &f),
+			HS_FACT_KEPT);
+		assert_string_equal(
+			f.entities.n ? hs_strs_join(pool, &f.entities, "|") : "", rows[i].want);
 	}
 }
 
@@ -94,15 +102,21 @@ static void test_retain_case_13_causes_point_back_only(void **state)
 	struct hs_fact f;
 
 	(void)state;
-	assert_int_equal(read_text(pool, "{\"what\":\"x\",\"causal_relations\":[{\"target_index\":2,\"relation_type\":\"caused_by\"},"
-		"{\"target_index\":-1,\"relation_type\":\"caused_by\"},{\"target_index\":0,\"relation_type\":\"causes\"},"
-		"{\"target_index\":1,\"relation_type\":\"caused_by\"},{\"target_index\":1,\"relation_type\":\"caused_by\"},7,null]}", 2, "",
-		false, &f), HS_FACT_KEPT);
+	assert_int_equal(
+		read_text(pool,
+			"{\"what\":\"x\",\"causal_relations\":[{\"target_index\":2,\"relation_type\":\"caused_by\"},"
+			"{\"target_index\":-1,\"relation_type\":\"caused_by\"},{\"target_index\":0,\"relation_type\":\"causes\"},"
+			"{\"target_index\":1,\"relation_type\":\"caused_by\"},{\"target_index\":1,\"relation_type\":\"caused_by\"},7,null]}",
+			2, "", false, &f),
+		HS_FACT_KEPT);
 	assert_int_equal(f.n_causes, 1);
 	assert_int_equal(f.causes[0], 1);
-	assert_int_equal(read_text(pool, "{\"what\":\"x\",\"causal_relations\":[{\"target_index\":0,\"relation_type\":\"caused_by\"},"
-		"{\"target_index\":1,\"relation_type\":\"caused_by\"},{\"target_index\":2,\"relation_type\":\"caused_by\"}]}", 5, "", false,
-		&f), HS_FACT_KEPT);
+	assert_int_equal(
+		read_text(pool,
+			"{\"what\":\"x\",\"causal_relations\":[{\"target_index\":0,\"relation_type\":\"caused_by\"},"
+			"{\"target_index\":1,\"relation_type\":\"caused_by\"},{\"target_index\":2,\"relation_type\":\"caused_by\"}]}",
+			5, "", false, &f),
+		HS_FACT_KEPT);
 	assert_int_equal(f.n_causes, 2);
 }
 
@@ -112,13 +126,17 @@ static void test_retain_case_52_dates(void **state)
 		const char *kind, *start, *end, *what, *event, *want_start, *want_end;
 	} rows[] = {
 		{"event", "\"2025-03-13\"", "null", "x", EVENT, "2025-03-13", "2025-03-13"},
-		{"event", "\"2025-03-13T10:00:00Z\"", "\"2025-03-14\"", "x", EVENT, "2025-03-13T10:00:00Z", "2025-03-14"},
+		{"event", "\"2025-03-13T10:00:00Z\"", "\"2025-03-14\"", "x", EVENT,
+			"2025-03-13T10:00:00Z", "2025-03-14"},
 		{"event", "\"2025-03-13\"", "\"9999-12-31\"", "x", EVENT, "2025-03-13", ""},
 		{"event", "\"9999-01-01\"", "null", "x", EVENT, "", ""},
-		{"event", "\"0001-01-01T00:00:00Z\"", "null", "x yesterday", EVENT, "2025-06-14", "2025-06-14"},
+		{"event", "\"0001-01-01T00:00:00Z\"", "null", "x yesterday", EVENT, "2025-06-14",
+			"2025-06-14"},
 		{"event", "\"soon\"", "7", "x", EVENT, "", ""},
-		{"event", "null", "null", "They met last night, tomorrow too", EVENT, "2025-06-14", "2025-06-14"},
-		{"event", "null", "null", "Tonight there is a party", EVENT, "2025-06-15", "2025-06-15"},
+		{"event", "null", "null", "They met last night, tomorrow too", EVENT, "2025-06-14",
+			"2025-06-14"},
+		{"event", "null", "null", "Tonight there is a party", EVENT, "2025-06-15",
+			"2025-06-15"},
 		{"event", "null", "null", "NEXT WEEK he leaves", EVENT, "2025-06-22", "2025-06-22"},
 		{"event", "null", "null", "next month", EVENT, "2025-07-15", "2025-07-15"},
 		{"event", "null", "null", "Paul Yesterdayson came", EVENT, "", ""},
@@ -131,11 +149,18 @@ static void test_retain_case_52_dates(void **state)
 	for (size_t i = 0; i < HS_COUNT(rows); i++) {
 		struct hs_fact f;
 
-		assert_int_equal(read_text(pool, hs_pool_printf(pool, "{\"what\":\"%s\",\"fact_kind\":\"%s\",\"occurred_start\":%s,"
-			"\"occurred_end\":%s}", rows[i].what, rows[i].kind, rows[i].start, rows[i].end), 0, rows[i].event, false, &f),
+		assert_int_equal(
+			read_text(pool,
+				hs_pool_printf(pool,
+					"{\"what\":\"%s\",\"fact_kind\":\"%s\",\"occurred_start\":%s,"
+					"\"occurred_end\":%s}",
+					rows[i].what, rows[i].kind, rows[i].start, rows[i].end),
+				0, rows[i].event, false, &f),
 			HS_FACT_KEPT);
-		if (f.occurred_start_us != time_of(rows[i].want_start) || f.occurred_end_us != time_of(rows[i].want_end))
-			fail_msg("row %zu: %s to %s", i, hs_time_text(pool, f.occurred_start_us), hs_time_text(pool, f.occurred_end_us));
+		if (f.occurred_start_us != time_of(rows[i].want_start) ||
+			f.occurred_end_us != time_of(rows[i].want_end))
+			fail_msg("row %zu: %s to %s", i, hs_time_text(pool, f.occurred_start_us),
+				hs_time_text(pool, f.occurred_end_us));
 	}
 }
 
@@ -145,7 +170,8 @@ static void verbatim_needs_no_text(void **state)
 	struct hs_fact f;
 
 	(void)state;
-	assert_int_equal(read_text(pool, "{\"entities\":[\"Ana\"]}", 0, "", true, &f), HS_FACT_KEPT);
+	assert_int_equal(
+		read_text(pool, "{\"entities\":[\"Ana\"]}", 0, "", true, &f), HS_FACT_KEPT);
 	assert_int_equal(f.entities.n, 1);
 	assert_string_equal(f.text, "");
 }
@@ -163,7 +189,8 @@ static void long_texts_are_halved(void **state)
 {
 	HS_AUTO(hs_pool_free) struct hs_pool *pool = hs_pool_new();
 	const char *text = long_text(pool, "Ana went to Oslo.", 60), *a, *b;
-	json_t *turns = hs_json_keep(pool, json_array()), *one = hs_json_keep(pool, json_array()), *half;
+	json_t *turns = hs_json_keep(pool, json_array()), *one = hs_json_keep(pool, json_array()),
+	       *half;
 	struct hs_err err = {0};
 
 	(void)state;
@@ -173,7 +200,8 @@ static void long_texts_are_halved(void **state)
 	assert_false(hs_text_halves(pool, "Short. Text.", &a, &b));
 	assert_false(hs_text_halves(pool, long_text(pool, "no end here,", 100), &a, &b));
 	for (int i = 0; i < 5; i++)
-		json_array_append_new(turns, json_pack("{s:i, s:s}", "n", i, "content", long_text(pool, "word", 40)));
+		json_array_append_new(turns,
+			json_pack("{s:i, s:s}", "n", i, "content", long_text(pool, "word", 40)));
 	assert_true(hs_text_halves(pool, hs_json_text(pool, turns), &a, &b));
 	assert_int_equal(hs_json_load(pool, a, &half, &err), HS_OK);
 	assert_int_equal(json_array_size(half), 2);

@@ -7,7 +7,7 @@
 #include "llm/llm.h"
 
 struct row {
-	const char *in, *want;  /* want NULL: must not parse */
+	const char *in, *want; /* want NULL: must not parse */
 };
 
 static void compare(struct hs_pool *pool, size_t i, const json_t *v, const char *want)
@@ -27,7 +27,8 @@ static void test_reflect_case_58_reasoning_tags(void **state)
 		{"reason</think>{\"a\":1}", "{\"a\":1}"},
 		{"{\"a\":\"use <think> here\"}", "{\"a\":\"use <think> here\"}"},
 		{"{\"a\":\"</think> ends it\"}", "{\"a\":\"</think> ends it\"}"},
-		{"```json\n{\"a\":\"<think>x</think>\"}\n```", "```json\n{\"a\":\"<think>x</think>\"}\n```"},
+		{"```json\n{\"a\":\"<think>x</think>\"}\n```",
+			"```json\n{\"a\":\"<think>x</think>\"}\n```"},
 		{"answer\n<think>never closed\nmore", "answer"},
 		{"answer\n  <thinking>never closed", "answer"},
 		{"an inline <think> tag stays", "an inline <think> tag stays"},
@@ -101,7 +102,11 @@ static void a_raw_line_break_survives_without_repair(void **state)
 	HS_AUTO(hs_pool_free) struct hs_pool *pool = hs_pool_new();
 
 	(void)state;
-	compare(pool, 0, hs_json_lenient(pool, "{\"a\":\"one\ntwo\tthree\x01" "four\"}", false),
+	compare(pool, 0,
+		hs_json_lenient(pool,
+			"{\"a\":\"one\ntwo\tthree\x01"
+			"four\"}",
+			false),
 		"{\"a\":\"one\\ntwo\\tthree four\"}");
 	compare(pool, 1, hs_json_lenient(pool, "{\"a\":1,}", false), NULL);
 }
@@ -111,8 +116,9 @@ static void deep_and_odd_input_ends(void **state)
 	HS_AUTO(hs_pool_free) struct hs_pool *pool = hs_pool_new();
 	size_t n = 200000;
 	char *deep = hs_pool_alloc(pool, n + 1);
-	static const char *const odd[] = {"{\"", "{\"a", "{\"a\"", "{\"a\":", "[\"\\", "[\"\\u", "[\"\\u12", "[,,,,]", "{:::}", "[}]", "{]}",
-		"[\"a\" \"b\"]", "{\"a\" \"b\"}", "[1 2 3]", "[tru", "[-]", "{\"a\":{\"b\":]}"};
+	static const char *const odd[] = {"{\"", "{\"a", "{\"a\"", "{\"a\":", "[\"\\", "[\"\\u",
+		"[\"\\u12", "[,,,,]", "{:::}", "[}]", "{]}", "[\"a\" \"b\"]", "{\"a\" \"b\"}",
+		"[1 2 3]", "[tru", "[-]", "{\"a\":{\"b\":]}"};
 
 	(void)state;
 	memset(deep, '[', n);
@@ -127,7 +133,8 @@ static void deep_and_odd_input_ends(void **state)
 /* Texts with a few bytes changed, cut or doubled: never a crash, always printable. */
 static void damaged_replies_are_survived(void **state)
 {
-	static const char seed[] = "<think>a</think>```json\n{\"facts\":[{\"what\":\"He said \\\"yes\\\" \\u00e9\",\"n\":[1,-2.5e3,"
+	static const char seed[] =
+		"<think>a</think>```json\n{\"facts\":[{\"what\":\"He said \\\"yes\\\" \\u00e9\",\"n\":[1,-2.5e3,"
 		"true,null]},{\"x\":{}}]}\n```";
 	static const char noise[] = "{}[]\",:'\\\n`<>/tu0d8\x01\xc3";
 	uint32_t r = 12345;
@@ -141,7 +148,8 @@ static void damaged_replies_are_survived(void **state)
 		memcpy(text, seed, sizeof(seed));
 		for (int k = 0; k < 4; k++) {
 			r = r * 1664525 + 1013904223;
-			text[(r >> 8) % (sizeof(seed) - 1)] = noise[(r >> 20) % (sizeof(noise) - 1)];
+			text[(r >> 8) % (sizeof(seed) - 1)] =
+				noise[(r >> 20) % (sizeof(noise) - 1)];
 		}
 		text[(r >> 4) % sizeof(seed)] = (r & 3) ? text[(r >> 4) % sizeof(seed)] : '\0';
 		text[sizeof(seed) - 1] = '\0';

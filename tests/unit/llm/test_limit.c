@@ -5,13 +5,13 @@
 #include "base/clock.h"
 #include "llm/limit.h"
 
-#define NOW INT64_C(1750000000000000)  /* 2025-06-15T15:06:40Z */
+#define NOW INT64_C(1750000000000000) /* 2025-06-15T15:06:40Z */
 #define S HS_SECOND_US
 
 struct row {
-	const char *name, *value;   /* a header; NULL = none */
+	const char *name, *value; /* a header; NULL = none */
 	const char *body;
-	int64_t wait_us;            /* -1: no reset time */
+	int64_t wait_us; /* -1: no reset time */
 };
 
 static void test_reflect_case_56_reset_times(void **state)
@@ -50,7 +50,8 @@ static void test_reflect_case_56_reset_times(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < HS_COUNT(rows); i++) {
-		struct hs_http_reply http = {.status = 429, .body = rows[i].body, .body_bytes = strlen(rows[i].body)};
+		struct hs_http_reply http = {
+			.status = 429, .body = rows[i].body, .body_bytes = strlen(rows[i].body)};
 		int64_t got, want = rows[i].wait_us < 0 ? HS_TIME_NONE : NOW + rows[i].wait_us;
 
 		if (rows[i].name) {
@@ -59,7 +60,8 @@ static void test_reflect_case_56_reset_times(void **state)
 		}
 		got = hs_limit_reset_us(pool, &http, NOW);
 		if (got != want)
-			fail_msg("row %zu: waits %lld us instead of %lld", i, got == HS_TIME_NONE ? -1LL : (long long)(got - NOW),
+			fail_msg("row %zu: waits %lld us instead of %lld", i,
+				got == HS_TIME_NONE ? -1LL : (long long)(got - NOW),
 				(long long)rows[i].wait_us);
 	}
 }

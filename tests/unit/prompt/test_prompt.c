@@ -33,7 +33,8 @@ static void check_message(const struct hs_message *m)
 		const struct hs_block *b = &m->v[i];
 
 		if (b->active != (*b->text != '\0'))
-			fail_msg("%s block %zu: active %d with text '%.40s'", m->role, i, b->active, b->text);
+			fail_msg("%s block %zu: active %d with text '%.40s'", m->role, i, b->active,
+				b->text);
 		assert_non_null(b->field);
 		assert_non_null(b->section);
 		assert_non_null(b->kind);
@@ -68,8 +69,12 @@ static size_t blocks_of(const struct hs_message *m, const char *field)
 
 static struct hs_prompt retain(struct hs_pool *pool, const struct hs_config *cfg)
 {
-	struct hs_retain_prompt_in in = {.cfg = cfg, .chunk = "The chunk.", .context = "a letter", .chunk_no = 2,
-		.n_chunks = 3, .event_text = "2026-01-05T23:30:00-08:00"};
+	struct hs_retain_prompt_in in = {.cfg = cfg,
+		.chunk = "The chunk.",
+		.context = "a letter",
+		.chunk_no = 2,
+		.n_chunks = 3,
+		.event_text = "2026-01-05T23:30:00-08:00"};
 	struct hs_prompt p;
 
 	assert_true(hs_time_parse(in.event_text, &in.event_us));
@@ -81,9 +86,19 @@ static struct hs_prompt retain(struct hs_pool *pool, const struct hs_config *cfg
 
 static struct hs_reflect_prompt_in reflect_in(const struct hs_config *cfg)
 {
-	return (struct hs_reflect_prompt_in){.cfg = cfg, .bank_name = "My bank", .skepticism = 3, .literalism = 3,
-		.empathy = 3, .with_models = true, .with_observations = true, .with_recall = true, .with_expand = true,
-		.budget = "low", .question = "Who is Ana?", .now_us = INT64_C(1750000000000000), .max_tokens = 4096};
+	return (struct hs_reflect_prompt_in){.cfg = cfg,
+		.bank_name = "My bank",
+		.skepticism = 3,
+		.literalism = 3,
+		.empathy = 3,
+		.with_models = true,
+		.with_observations = true,
+		.with_recall = true,
+		.with_expand = true,
+		.budget = "low",
+		.question = "Who is Ana?",
+		.now_us = INT64_C(1750000000000000),
+		.max_tokens = 4096};
 }
 
 static void test_reflect_case_47_retain_mission_comes_first(void **state)
@@ -110,21 +125,26 @@ static void retain_user_message_holds_chunk_date_and_context(void **state)
 {
 	HS_AUTO(hs_pool_free) struct hs_pool *pool = hs_pool_new();
 	struct hs_config *cfg = config(pool, NULL, NULL);
-	struct hs_retain_prompt_in in = {.cfg = cfg, .chunk = "line\x01 one %d", .chunk_no = 1, .n_chunks = 1,
+	struct hs_retain_prompt_in in = {.cfg = cfg,
+		.chunk = "line\x01 one %d",
+		.chunk_no = 1,
+		.n_chunks = 1,
 		.event_us = HS_TIME_NONE};
 	struct hs_prompt p = retain(pool, cfg);
 	const char *text = hs_message_text(pool, &p.user);
 
 	(void)state;
 	assert_non_null(strstr(text, "Chunk: 2/3\n"));
-	assert_non_null(strstr(text, "Event date: Monday, January 5, 2026 (2026-01-05T23:30:00-08:00)\n"));
+	assert_non_null(
+		strstr(text, "Event date: Monday, January 5, 2026 (2026-01-05T23:30:00-08:00)\n"));
 	assert_non_null(strstr(text, "Context: a letter\n"));
 	assert_non_null(strstr(text, "\n## TEXT\nThe chunk."));
 	assert_non_null(strstr(text, "json"));
 	in.metadata = hs_json_keep(pool, json_pack("{s:s}", "room", "%s {x}"));
 	hs_prompt_retain(pool, &in, &p);
 	text = hs_message_text(pool, &p.user);
-	assert_non_null(strstr(text, "Event date: Unknown\nContext: none\nMetadata:\n- room: %s {x}\n"));
+	assert_non_null(
+		strstr(text, "Event date: Unknown\nContext: none\nMetadata:\n- room: %s {x}\n"));
 	assert_non_null(strstr(text, "\n## TEXT\nline one %d"));
 }
 
@@ -132,12 +152,14 @@ static void test_reflect_case_48_custom_mode(void **state)
 {
 	HS_AUTO(hs_pool_free) struct hs_pool *pool = hs_pool_new();
 	struct hs_config *cfg = config(pool, "retain_extraction_mode", "custom");
-	struct hs_prompt plain = retain(pool, config(pool, NULL, NULL)), empty = retain(pool, cfg), own;
+	struct hs_prompt plain = retain(pool, config(pool, NULL, NULL)), empty = retain(pool, cfg),
+			 own;
 
 	(void)state;
 	assert_null(block_of(&plain.system, "retain_custom_instructions"));
 	assert_false(block_of(&empty.system, "retain_custom_instructions")->active);
-	assert_string_equal(hs_message_text(pool, &empty.system), hs_message_text(pool, &plain.system));
+	assert_string_equal(
+		hs_message_text(pool, &empty.system), hs_message_text(pool, &plain.system));
 	set(cfg, "retain_custom_instructions", NASTY);
 	own = retain(pool, cfg);
 	assert_int_equal(count_of(hs_message_text(pool, &own.system), NASTY), 1);
@@ -154,7 +176,8 @@ static void retain_modes_differ_and_builtin_blocks_name_the_mode(void **state)
 	(void)state;
 	for (size_t i = 0; i < 4; i++) {
 		struct hs_config *cfg = config(pool, NULL, NULL);
-		json_t *overrides = hs_json_keep(pool, json_pack("{s:s}", "retain_extraction_mode", names[i]));
+		json_t *overrides =
+			hs_json_keep(pool, json_pack("{s:s}", "retain_extraction_mode", names[i]));
 		struct hs_config *bank = hs_config_for_bank(pool, cfg, overrides);
 		struct hs_prompt p = retain(pool, bank);
 
@@ -192,14 +215,16 @@ static void retain_flags_and_labels(void **state)
 {
 	HS_AUTO(hs_pool_free) struct hs_pool *pool = hs_pool_new();
 	struct hs_config *cfg = config(pool, NULL, NULL);
-	json_t *labels = hs_json_keep(pool, json_pack("{s:[{s:s, s:[{s:s}]}], s:b}", "entity_labels", "key", "area", "values",
-		"value", "north", "entities_allow_free_form", 0));
+	json_t *labels = hs_json_keep(
+		pool, json_pack("{s:[{s:s, s:[{s:s}]}], s:b}", "entity_labels", "key", "area",
+			      "values", "value", "north", "entities_allow_free_form", 0));
 	struct hs_prompt off, on;
 
 	(void)state;
 	off = retain(pool, cfg);
 	assert_false(block_of(&off.system, "entity_labels")->active);
-	assert_int_equal(off.system.n - 1, (size_t)(block_of(&off.system, "entity_labels") - off.system.v));
+	assert_int_equal(
+		off.system.n - 1, (size_t)(block_of(&off.system, "entity_labels") - off.system.v));
 	assert_null(block_of(&off.system, "entities_allow_free_form"));
 	assert_false(block_of(&off.system, "retain_optional_fact_dimensions")->active);
 	assert_false(block_of(&off.system, "retain_optional_fact_dimensions")->editable);
@@ -221,14 +246,16 @@ static void the_schema_block_stands_in_soft_mode_only(void **state)
 {
 	HS_AUTO(hs_pool_free) struct hs_pool *pool = hs_pool_new();
 	struct hs_config *cfg = config(pool, NULL, NULL);
-	struct hs_retain_prompt_in in = {.cfg = cfg, .chunk = "x", .chunk_no = 1, .n_chunks = 1, .event_us = HS_TIME_NONE};
+	struct hs_retain_prompt_in in = {
+		.cfg = cfg, .chunk = "x", .chunk_no = 1, .n_chunks = 1, .event_us = HS_TIME_NONE};
 	struct hs_prompt soft, strict;
 
 	(void)state;
 	hs_prompt_retain(pool, &in, &soft);
 	in.strict = true;
 	hs_prompt_retain(pool, &in, &strict);
-	assert_non_null(strstr(hs_message_text(pool, &soft.system), hs_json_text(pool, soft.schema)));
+	assert_non_null(
+		strstr(hs_message_text(pool, &soft.system), hs_json_text(pool, soft.schema)));
 	assert_null(strstr(hs_message_text(pool, &strict.system), "\"properties\""));
 	assert_string_equal(hs_json_text(pool, soft.schema), hs_json_text(pool, strict.schema));
 }
@@ -236,7 +263,8 @@ static void the_schema_block_stands_in_soft_mode_only(void **state)
 static void test_reflect_case_53_output_language_replaces_the_rule(void **state)
 {
 	HS_AUTO(hs_pool_free) struct hs_pool *pool = hs_pool_new();
-	struct hs_config *plain = config(pool, NULL, NULL), *latin = config(pool, "llm_output_language", "Latin %s");
+	struct hs_config *plain = config(pool, NULL, NULL),
+			 *latin = config(pool, "llm_output_language", "Latin %s");
 	struct hs_consolidation_prompt_in con = {.cfg = plain, .free_slots = -1};
 	struct hs_reflect_prompt_in ref = reflect_in(plain);
 	struct hs_prompt p = retain(pool, plain);
@@ -263,18 +291,22 @@ static void test_reflect_case_53_output_language_replaces_the_rule(void **state)
 	assert_int_equal(blocks_of(&p.system, "llm_output_language"), 0);
 	assert_string_equal(p.user.v[p.user.n - 1].field, "llm_output_language");
 	assert_non_null(strstr(hs_prompt_closing(pool, &ref), "only in Latin %s."));
-	assert_null(strstr(hs_json_text(pool, hs_json_keep(pool, hs_prompt_done_tool(pool, &ref))), "language of the question"));
+	assert_null(strstr(hs_json_text(pool, hs_json_keep(pool, hs_prompt_done_tool(pool, &ref))),
+		"language of the question"));
 }
 
 static void test_reflect_case_50_consolidation_mission(void **state)
 {
 	HS_AUTO(hs_pool_free) struct hs_pool *pool = hs_pool_new();
-	struct hs_config *plain = config(pool, NULL, NULL), *own = config(pool, "observations_mission", NASTY);
+	struct hs_config *plain = config(pool, NULL, NULL),
+			 *own = config(pool, "observations_mission", NASTY);
 	struct hs_consolidation_fact facts[] = {
-		{"id-1", "Ana lives\nin Oslo", INT64_C(1750000000000000), HS_TIME_NONE, INT64_C(1750000001000000)},
+		{"id-1", "Ana lives\nin Oslo", INT64_C(1750000000000000), HS_TIME_NONE,
+			INT64_C(1750000001000000)},
 		{"id-2", "Bo sails", HS_TIME_NONE, HS_TIME_NONE, HS_TIME_NONE},
 	};
-	struct hs_consolidation_prompt_in in = {.cfg = plain, .facts = facts, .n_facts = 2, .free_slots = -1};
+	struct hs_consolidation_prompt_in in = {
+		.cfg = plain, .facts = facts, .n_facts = 2, .free_slots = -1};
 	struct hs_prompt p, q;
 
 	(void)state;
@@ -284,7 +316,8 @@ static void test_reflect_case_50_consolidation_mission(void **state)
 	assert_true(p.user.v[0].active && p.user.v[0].config && p.user.v[0].editable);
 	assert_null(p.user.v[0].value);
 	assert_int_equal(strncmp(p.user.v[0].text, "## MISSION\n", 11), 0);
-	assert_non_null(strstr(hs_message_text(pool, &p.user), "## NEW FACTS\n[id-1] Ana lives in Oslo (occurred_start="
+	assert_non_null(strstr(hs_message_text(pool, &p.user),
+		"## NEW FACTS\n[id-1] Ana lives in Oslo (occurred_start="
 		"2025-06-15T15:06:40+00:00, mentioned_at=2025-06-15T15:06:41+00:00)\n[id-2] Bo sails\n"));
 	assert_non_null(strstr(hs_message_text(pool, &p.user), "json"));
 	in.cfg = own;
@@ -295,7 +328,8 @@ static void test_reflect_case_50_consolidation_mission(void **state)
 	assert_string_equal(q.user.v[0].value, NASTY);
 	assert_non_null(strstr(hs_message_text(pool, &q.user), "CAPACITY"));
 	assert_null(strstr(hs_message_text(pool, &p.user), "CAPACITY"));
-	assert_non_null(strstr(hs_message_text(pool, &q.user), "## EXISTING OBSERVATIONS\n[{\"id\":\"o1\"}]"));
+	assert_non_null(strstr(
+		hs_message_text(pool, &q.user), "## EXISTING OBSERVATIONS\n[{\"id\":\"o1\"}]"));
 	assert_string_equal(hs_message_text(pool, &p.system), hs_message_text(pool, &q.system));
 	in.mission = "of the scope";
 	hs_prompt_consolidation(pool, &in, &q);
@@ -321,7 +355,8 @@ static void test_reflect_case_35_reflect_mission_replaces_the_role(void **state)
 	assert_int_equal(count_of(hs_message_text(pool, &q.system), NASTY), 1);
 	assert_string_equal(block_of(&q.system, "reflect_mission")->value, in.mission);
 	assert_int_equal(blocks_of(&q.system, "reflect_mission"), 1);
-	assert_ptr_equal(block_of(&p.system, "reflect_mission") - p.system.v, block_of(&q.system, "reflect_mission") - q.system.v);
+	assert_ptr_equal(block_of(&p.system, "reflect_mission") - p.system.v,
+		block_of(&q.system, "reflect_mission") - q.system.v);
 	assert_null(strstr(hs_message_text(pool, &q.user), "{users}"));
 	assert_null(strstr(hs_prompt_closing(pool, &in), "{users}"));
 	hs_strs_add(pool, &data, "{\"memories\":[]}");
@@ -330,7 +365,8 @@ static void test_reflect_case_35_reflect_mission_replaces_the_role(void **state)
 	check_message(&q.user);
 	assert_int_equal(count_of(hs_message_text(pool, &q.system), NASTY), 1);
 	assert_null(strstr(hs_message_text(pool, &q.user), "{users}"));
-	assert_non_null(strstr(hs_message_text(pool, &q.user), "```json\n{\"memories\":[]}\n```\n"));
+	assert_non_null(
+		strstr(hs_message_text(pool, &q.user), "```json\n{\"memories\":[]}\n```\n"));
 	in.mission = " \n";
 	hs_prompt_reflect(pool, &in, &q);
 	assert_false(block_of(&q.system, "reflect_mission")->active);
@@ -353,7 +389,8 @@ static void test_reflect_case_55_directives_stand_twice(void **state)
 		if (!strcmp(p.system.v[i].section, "directives"))
 			n += p.system.v[i].active ? 100 : 1;
 	assert_int_equal(n, 1);
-	assert_null(strstr(hs_json_text(pool, hs_json_keep(pool, hs_prompt_done_tool(pool, &in))), "directive_compliance"));
+	assert_null(strstr(hs_json_text(pool, hs_json_keep(pool, hs_prompt_done_tool(pool, &in))),
+		"directive_compliance"));
 	in.directives = d;
 	in.n_directives = 3;
 	hs_prompt_reflect(pool, &in, &p);
@@ -362,7 +399,9 @@ static void test_reflect_case_55_directives_stand_twice(void **state)
 		if (!strcmp(p.system.v[i].section, "directives"))
 			n += p.system.v[i].active ? 100 : 1;
 	assert_int_equal(n, 200);
-	assert_int_equal(count_of(hs_message_text(pool, &p.system), "1. tone: " NASTY "\n2. short: be brief"), 2);
+	assert_int_equal(count_of(hs_message_text(pool, &p.system),
+				 "1. tone: " NASTY "\n2. short: be brief"),
+		2);
 	assert_null(strstr(hs_message_text(pool, &p.system), "empty:"));
 	tools = hs_json_text(pool, hs_json_keep(pool, hs_prompt_done_tool(pool, &in)));
 	assert_int_equal(count_of(tools, "2. short: be brief"), 2);
@@ -387,7 +426,9 @@ static void test_reflect_case_08_only_offered_tools_are_named(void **state)
 	in.with_recall = in.with_models = in.with_expand = false;
 	hs_prompt_reflect(pool, &in, &p);
 	in.with_models = true;
-	assert_null(strstr(hs_json_text(pool, hs_json_keep(pool, hs_prompt_reflect_tools(pool, &in))), "recall"));
+	assert_null(
+		strstr(hs_json_text(pool, hs_json_keep(pool, hs_prompt_reflect_tools(pool, &in))),
+			"recall"));
 	assert_null(strstr(hs_message_text(pool, &p.system), "recall"));
 	assert_null(strstr(hs_message_text(pool, &p.system), "mental_models"));
 	assert_null(strstr(hs_message_text(pool, &p.system), "xpand"));
@@ -409,7 +450,8 @@ static void document_mode_asks_for_sections(void **state)
 	parameters = hs_json_obj(done, "parameters");
 	assert_null(hs_json_obj(hs_json_obj(parameters, "properties"), "answer"));
 	assert_non_null(hs_json_obj(hs_json_obj(parameters, "properties"), "document"));
-	assert_string_equal(hs_json_text(pool, hs_json_arr(parameters, "required")), "[\"document\",\"answer_found\"]");
+	assert_string_equal(hs_json_text(pool, hs_json_arr(parameters, "required")),
+		"[\"document\",\"answer_found\"]");
 	hs_prompt_rewrite(pool, &in, "{\"sections\":[]}", &p);
 	assert_non_null(strstr(hs_message_text(pool, &p.user), "json"));
 	assert_non_null(strstr(hs_message_text(pool, &p.user), "4096"));
@@ -430,14 +472,16 @@ static void test_reflect_case_45_disposition(void **state)
 	assert_non_null(strstr(text, "Name of this memory: My bank\n"));
 	in.skepticism = 5;
 	hs_prompt_reflect(pool, &in, &p);
-	assert_non_null(strstr(hs_message_text(pool, &p.system), "skepticism 5, literalism 3, empathy 3. Doubts every claim"));
+	assert_non_null(strstr(hs_message_text(pool, &p.system),
+		"skepticism 5, literalism 3, empathy 3. Doubts every claim"));
 }
 
 static void every_loop_text_exists(void **state)
 {
 	(void)state;
 	for (int i = 0; i <= HS_LT_REFRESH_CONTEXT; i++)
-		assert_true(hs_loop_text((enum hs_loop_text)i) && *hs_loop_text((enum hs_loop_text)i));
+		assert_true(
+			hs_loop_text((enum hs_loop_text)i) && *hs_loop_text((enum hs_loop_text)i));
 }
 
 int main(void)
