@@ -2,6 +2,7 @@
 import gzip
 import json
 import os
+import random
 import re
 import socket
 import subprocess
@@ -307,6 +308,31 @@ def test_fault_61_short_body_from_the_web_server(stack, bank):
     assert bank.get("/profile").status == 404
     status, _, _ = fcgi.answer(fcgi.request(sock, "PUT", bank.path, body, [("CONTENT_LENGTH", str(len(body)))]))
     assert status == 200
+
+
+def test_no_input_ends_a_program(stack, bank):
+    """Random mixtures of awkward pieces as path, query and body: JSON answers below 500, same processes."""
+    bank.make()
+    rng = random.Random(20240518)
+    pieces = ["%00", "%ff", "%", "%2F", "/", "//", "..", "?", "&", "=", "a", "é", "%F0%9F%8E%89", "%ED%A0%80", "{bank_id}",
+              "%07", "config", "directives", "banks", "v1", "default", "limit=", "18446744073709551616", "-1", "+", ";",
+              bank.path, "tags=", "memories", "%25", "x" * 300]
+    bodies = [b"{", b"}", b"[", b"]", b'"', b":", b",", b"null", b"true", b"1e999", b"-", b"\\u0000", b"\\ud800", b"\xff",
+              b"\x00", b'"updates"', b'"name"', b'"tags"', "é".encode(), b"0" * 50, b"\\"]
+    before = {n: stack.processes[n].pid for n in PROGRAMS}
+    for _ in range(400):
+        prefix = rng.choice([bank.path, "/v1/default/banks", "", bank.path + "/directives", bank.path + "/config"])
+        path = prefix + "".join(rng.choice(pieces) for _ in range(rng.randrange(6)))
+        body = b"".join(rng.choice(bodies) for _ in range(rng.randrange(12)))
+        method = rng.choice(["GET", "PUT", "POST", "PATCH"])
+        raw = (f"{method} /{path.lstrip('/')} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n"
+               f"Content-Length: {len(body)}\r\n\r\n").encode() + body
+        head, _, text = talk(stack.port, raw).partition(b"\r\n\r\n")
+        status = int(head.split()[1])
+        assert 200 <= status < 500, (raw, head)
+        if text and b"chunked" not in head:
+            json.loads(text)
+    assert {n: stack.processes[n].pid for n in PROGRAMS if stack.processes[n].alive()} == before
 
 
 # keys
