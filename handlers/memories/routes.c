@@ -397,13 +397,19 @@ static const struct hs_field consolidate_fields[] = {
 };
 static const struct hs_shape consolidate_shape = HS_SHAPE(consolidate_body, consolidate_fields);
 
-/* Storing now may call a model; handing it to the worker never does. */
-static bool retain_is_long(const void *query, const void *body)
+/* Storing now is long when a model or an embedding service is called; handing it to the worker never is. */
+static bool retain_is_long(const struct hs_config *cfg, const void *query, const void *body)
 {
+	static const char *const built_in[] = {"extractive", "none", "hash", "local"};
+	const char *used[] = {hs_cfg_llm_provider(cfg, "retain"), hs_cfg_str(cfg, HS_S_embeddings_provider)};
 	const struct retain_body *b = body;
+	size_t local = 0;
 
 	(void)query;
-	return !b->async && b->items.n > 0;
+	for (size_t i = 0; i < HS_COUNT(used); i++)
+		for (size_t k = 0; k < HS_COUNT(built_in); k++)
+			local += strcmp(used[i], built_in[k]) == 0;
+	return !b->async && b->items.n > 0 && local < HS_COUNT(used);
 }
 
 const struct hs_route memories_routes[] = {

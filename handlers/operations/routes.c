@@ -19,8 +19,9 @@ static const struct hs_field get_fields[] = {
 };
 static const struct hs_shape get_shape = HS_SHAPE(op_get_query, get_fields);
 
-bool op_waits(const void *query, const void *body)
+bool op_waits(const struct hs_config *cfg, const void *query, const void *body)
 {
+	(void)cfg;
 	(void)body;
 	return ((const struct op_get_query *)query)->wait > 0;
 }

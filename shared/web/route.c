@@ -433,9 +433,11 @@ static enum hs_rc check_key(struct hs_ctx *c)
 	return HS_OK;
 }
 
-static bool is_long(const struct hs_route *r, const void *query, const void *body)
+static bool is_long(const struct hs_ctx *c, const void *query, const void *body)
 {
-	return (r->flags & HS_R_LONG) && (!r->long_call || r->long_call(query, body));
+	const struct hs_route *r = c->route;
+
+	return (r->flags & HS_R_LONG) && (!r->long_call || r->long_call(c->cfg, query, body));
 }
 
 static enum hs_rc call(struct hs_ctx *c, const void *query, const void *body)
@@ -443,7 +445,7 @@ static enum hs_rc call(struct hs_ctx *c, const void *query, const void *body)
 	struct hs_long_gate *gate = c->app->long_gate;
 	enum hs_rc rc;
 
-	if (!gate || !is_long(c->route, query, body))
+	if (!gate || !is_long(c, query, body))
 		return c->route->fn(c, query, body);
 	if (!gate->enter(gate))
 		return hs_fail(&c->err, HS_E_CAPACITY,

@@ -47,8 +47,8 @@ struct hs_ctx {
 typedef enum hs_rc hs_route_fn(struct hs_ctx *c, const void *query, const void *body);
 /* Before the key is asked: e.g. an operation id that is no UUID (400). */
 typedef enum hs_rc hs_format_fn(struct hs_ctx *c);
-/* Does this checked body make the call a long one? NULL with HS_R_LONG = always. */
-typedef bool hs_long_fn(const void *query, const void *body);
+/* Does this checked request make the call a long one? NULL with HS_R_LONG = always. */
+typedef bool hs_long_fn(const struct hs_config *cfg, const void *query, const void *body);
 
 struct hs_route {
 	enum hs_method method;

@@ -518,7 +518,7 @@ def test_retain_case_18_provider_none(own_stack):
     assert unit["text"] == text and unit["fact_type"] == "world" and unit["entities"] == "Alice"
     assert [r["text"] for r in bank.recall("green tea")["results"]] == [text]
     job = bank.consolidate()
-    assert job["status"] == "completed" and job["result_metadata"]["skipped"] is True
+    assert job["status"] == "completed" and job["result_metadata"]["memories_processed"] == 0
     assert bank.post("/reflect", {"query": "tea?"}).status == 400
 
 

@@ -68,8 +68,9 @@ static const struct hs_field query_fields[] = {HS_INT(struct query, limit, HS_RA
 	.def = "5")};
 static const struct hs_shape query_shape = HS_SHAPE(query, query_fields);
 
-static bool slow_when_named_slow(const void *query, const void *body)
+static bool slow_when_named_slow(const struct hs_config *cfg, const void *query, const void *body)
 {
+	(void)cfg;
 	(void)query;
 	return strcmp(((const struct body *)body)->name, "slow") == 0;
 }
