@@ -41,11 +41,6 @@ def extraction_calls(llm):
     return llm.calls("retain_extract_facts")
 
 
-def error_types(answer):
-    assert answer.status == 422, answer
-    return [e["type"] for e in answer.detail]
-
-
 @pytest.fixture
 def store(plain_bank):
     return chunks_mode(plain_bank)
@@ -58,14 +53,13 @@ def test_retain_case_01_blank_content_is_refused(bank, llm):
         answer = bank.post("/memories", {"items": [{"content": content}]})
         assert answer.status == 422 and "content cannot be empty" in answer.detail[0]["msg"]
         assert answer.detail[0]["loc"] == ["body", "items", 0, "content"]
-    assert bank.get("").status in (404, 405) or bank.get("/stats").status == 404
+    assert bank.get("/stats").status == 404
     assert llm.calls() == []
 
 
 def test_retain_case_01_special_tokens_and_half_emoji_are_content(store):
     raw = b'{"items": [{"content": "before <|endoftext|> \\ud83d after"}]}'
-    ok(store.call("POST", "/memories", None) if False else
-       store.api.raw("POST", store.path + "/memories", raw, {"Content-Type": "application/json"}))
+    ok(store.api.raw("POST", store.path + "/memories", raw, {"Content-Type": "application/json"}))
     assert texts(store) == ["before <|endoftext|>  after"]
 
 
@@ -212,10 +206,9 @@ def test_retain_case_04_the_same_again_is_no_work(bank, llm):
     item = {"content": "Mara sings in Lund.", "document_id": "d", "tags": ["a"], "metadata": {"v": "1"}}
     first = retain(bank, item)
     before = facts(bank)
-    calls = len(llm.chats())
     again = retain(bank, {**item, "tags": ["b"], "metadata": {"v": "2"}})
     assert first["usage"]["total_tokens"] > 0 and again["usage"]["total_tokens"] == 0
-    assert len(llm.calls("retain_extract_facts")) == 1 and len(llm.chats()) >= calls
+    assert len(llm.calls("retain_extract_facts")) == 1
     after = facts(bank)
     assert [m["id"] for m in after] == [m["id"] for m in before]
     assert all(m["tags"] == ["b"] and m["metadata"] == {"v": "2"} for m in after)
