@@ -27,8 +27,8 @@ static void out_content(struct hs_ctx *c, struct hs_out *o, const struct hs_mm *
 	hs_out_raw(o, "trigger", mm_trigger_shown(c, m->trigger), "null");
 }
 
-static void out_model(struct hs_ctx *c, struct hs_out *o, const struct hs_mm *m, enum hs_detail detail,
-	enum answer page, enum answer stale)
+static void out_model(struct hs_ctx *c, struct hs_out *o, const struct hs_mm *m,
+	enum hs_detail detail, enum answer page, enum answer stale)
 {
 	hs_out_open(o, NULL, '{');
 	hs_out_str(o, "id", m->id);
@@ -72,7 +72,9 @@ enum hs_rc mm_get(struct hs_ctx *c, const void *query, const void *body)
 	hs_reply_etag(c);
 	o = hs_reply(c);
 	out_model(c, &o, &m, (enum hs_detail)q->detail, NO,
-		q->detail < HS_FULL ? UNASKED : stale ? YES : NO);
+		q->detail < HS_FULL ? UNASKED
+		: stale             ? YES
+				    : NO);
 	return HS_OK;
 }
 
@@ -94,7 +96,8 @@ enum hs_rc mm_list(struct hs_ctx *c, const void *query, const void *body)
 	(void)body;
 	HS_TRY(hs_mm_list(c->db, c->pool, &in, &page, &c->err));
 	stale = HS_NEW_ARRAY(c->pool, bool, page.n + 1);
-	HS_TRY(hs_models_stale(c->db, c->pool, page.bank_no, page.clock_us, page.v, page.n, stale, &c->err));
+	HS_TRY(hs_models_stale(
+		c->db, c->pool, page.bank_no, page.clock_us, page.v, page.n, stale, &c->err));
 	o = hs_reply(c);
 	hs_out_open(&o, NULL, '{');
 	hs_out_open(&o, "items", '[');

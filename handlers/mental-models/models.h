@@ -36,7 +36,7 @@ struct mm_patch {
 };
 struct mm_refresh {
 	struct hs_seen seen;
-	int mode;  /* 0 = full, -1 = the model's own */
+	int mode; /* 0 = full, -1 = the model's own */
 };
 extern const struct hs_shape mm_patch_shape;
 extern const struct hs_route mm_routes[];

@@ -22,8 +22,8 @@ enum hs_rc mm_refresh(struct hs_ctx *c, const void *query, const void *body)
 	struct hs_out o;
 
 	(void)query;
-	HS_TRY(hs_model_refresh(&run, c->bank_id, hs_param(c, "mental_model_id"), b->mode == 0, &operation_id,
-		&c->err));
+	HS_TRY(hs_model_refresh(&run, c->bank_id, hs_param(c, "mental_model_id"), b->mode == 0,
+		&operation_id, &c->err));
 	o = hs_reply(c);
 	hs_out_open(&o, NULL, '{');
 	hs_out_str(&o, "operation_id", operation_id);
@@ -52,7 +52,8 @@ static void out_event(struct hs_ctx *c, struct hs_out *o, const struct hs_mm_eve
 		v = NULL;
 	hs_out_open(o, NULL, '{');
 	hs_out_json(o, "previous_content", json_object_get(v, "previous_content"));
-	hs_out_json(o, "previous_reflect_response", json_object_get(v, "previous_reflect_response"));
+	hs_out_json(
+		o, "previous_reflect_response", json_object_get(v, "previous_reflect_response"));
 	hs_out_time(o, "changed_at", e->changed_us);
 	if (e->failed) {
 		hs_out_str(o, "kind", "refresh_failed");
@@ -71,7 +72,8 @@ enum hs_rc mm_history(struct hs_ctx *c, const void *query, const void *body)
 
 	(void)query;
 	(void)body;
-	HS_TRY(hs_mm_history(c->db, c->pool, c->bank_id, hs_param(c, "mental_model_id"), &events, &n, &c->err));
+	HS_TRY(hs_mm_history(
+		c->db, c->pool, c->bank_id, hs_param(c, "mental_model_id"), &events, &n, &c->err));
 	o = hs_reply(c);
 	hs_out_open(&o, NULL, '[');
 	for (size_t i = 0; i < n; i++)

@@ -6,31 +6,35 @@
 static const char *const refresh_modes[] = {"full", NULL};
 
 static const struct hs_field list_fields[] = {
-	HS_STRS(struct mm_list_query, tags, .flags = HS_REPEATED, .doc = "only models with these tags"),
+	HS_STRS(struct mm_list_query, tags, .flags = HS_REPEATED,
+		.doc = "only models with these tags"),
 	HS_ENUM(struct mm_list_query, tags_match, hs_list_match_names, .def = "any",
 		.doc = "any: one tag in common, all: every tag, exact: the same set"),
 	HS_ENUM(struct mm_list_query, detail, hs_detail_names, .def = "metadata",
 		.doc = "how much of each model is sent"),
 	HS_INT(struct mm_list_query, limit, HS_RANGE(1, 1000), .def = "100", .doc = "page size"),
-	HS_INT(struct mm_list_query, offset, HS_MIN(0), .def = "0", .doc = "models left out before the page"),
+	HS_INT(struct mm_list_query, offset, HS_MIN(0), .def = "0",
+		.doc = "models left out before the page"),
 	HS_BOOL(struct mm_list_query, exclude_knowledge_pages, .def = "false",
 		.doc = "leave out the models behind knowledge pages"),
 };
 static const struct hs_shape list_shape = HS_SHAPE(mm_list_query, list_fields);
 
 static const struct hs_field get_fields[] = {
-	HS_ENUM(struct mm_get_query, detail, hs_detail_names, .def = "full", .doc = "how much is sent"),
+	HS_ENUM(struct mm_get_query, detail, hs_detail_names, .def = "full",
+		.doc = "how much is sent"),
 };
 static const struct hs_shape get_shape = HS_SHAPE(mm_get_query, get_fields);
 
 static const struct hs_field create_fields[] = {
 	HS_CUSTOM(struct mm_create, id, hs_model_id_read, .flags = HS_NULLABLE,
 		.doc = "id of one's own; empty or null: generated"),
-	HS_STR(struct mm_create, name, .flags = HS_REQUIRED | HS_NOT_BLANK, .has_max = true, .max = 256,
-		.doc = "shown to people"),
+	HS_STR(struct mm_create, name, .flags = HS_REQUIRED | HS_NOT_BLANK, .has_max = true,
+		.max = 256, .doc = "shown to people"),
 	HS_STR(struct mm_create, source_query, .flags = HS_REQUIRED | HS_NOT_BLANK, .has_max = true,
 		.max = HS_TEXT_CHARS, .doc = "the question that the document answers"),
-	HS_STRS(struct mm_create, tags, .flags = HS_TAG_LIST, .doc = "what it reads and where it is shown"),
+	HS_STRS(struct mm_create, tags, .flags = HS_TAG_LIST,
+		.doc = "what it reads and where it is shown"),
 	HS_INT(struct mm_create, max_tokens, HS_RANGE(256, 8192), .def = "2048",
 		.doc = "wanted length of the document"),
 	HS_OBJ(struct mm_create, trigger, &hs_trigger_shape, .doc = "when and how it refreshes"),
@@ -38,8 +42,8 @@ static const struct hs_field create_fields[] = {
 static const struct hs_shape create_shape = HS_SHAPE(mm_create, create_fields);
 
 static const struct hs_field patch_fields[] = {
-	HS_STR(struct mm_patch, name, .flags = HS_NULLABLE | HS_NOT_BLANK, .has_max = true, .max = 256,
-		.doc = "shown to people"),
+	HS_STR(struct mm_patch, name, .flags = HS_NULLABLE | HS_NOT_BLANK, .has_max = true,
+		.max = 256, .doc = "shown to people"),
 	HS_STR(struct mm_patch, source_query, .flags = HS_NULLABLE | HS_NOT_BLANK, .has_max = true,
 		.max = HS_TEXT_CHARS, .doc = "the question that the document answers"),
 	HS_STRS(struct mm_patch, tags, .flags = HS_NULLABLE | HS_TAG_LIST, .doc = "[] clears"),

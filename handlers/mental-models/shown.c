@@ -4,7 +4,7 @@
 #include <string.h>
 
 #define SLOTS 64
-#define STORED_MAX ((size_t)4096)  /* longer triggers are rare and parsed each time */
+#define STORED_MAX ((size_t)4096) /* longer triggers are rare and parsed each time */
 
 struct slot {
 	char *stored, *shown;

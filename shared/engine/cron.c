@@ -6,16 +6,16 @@
 #include "base/limits.h"
 #include "base/str.h"
 
-static const char *const month_names[] = {"jan", "feb", "mar", "apr", "may", "jun", "jul", "aug",
-	"sep", "oct", "nov", "dec", NULL};
+static const char *const month_names[] = {
+	"jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec", NULL};
 static const char *const weekday_names[] = {"sun", "mon", "tue", "wed", "thu", "fri", "sat", NULL};
 
 enum { MINUTE, HOUR, DAY, MONTH, WEEKDAY, N_FIELDS };
 
 static const struct range {
 	const char *what;
-	int low, high;       /* values of * */
-	int top;             /* largest value that may be written */
+	int low, high; /* values of * */
+	int top;       /* largest value that may be written */
 	const char *const *names;
 } ranges[N_FIELDS] = {
 	[MINUTE] = {"minute", 0, 59, 59, NULL},
@@ -144,14 +144,17 @@ enum hs_rc hs_cron_parse(const char *text, struct hs_cron *ret, struct hs_err *e
 		const char *end = s + strcspn(s, " \t");
 
 		if (end == s)
-			return hs_fail(err, HS_E_INVALID, "a cron expression has five fields, this one has %d", i);
+			return hs_fail(err, HS_E_INVALID,
+				"a cron expression has five fields, this one has %d", i);
 		if (!read_field(&ranges[i], s, end, &bits[i]))
-			return hs_fail(err, HS_E_INVALID, "cron field %s cannot be read", ranges[i].what);
+			return hs_fail(
+				err, HS_E_INVALID, "cron field %s cannot be read", ranges[i].what);
 		star[i] = end - s == 1 && *s == '*';
 		s = skip_blanks(end);
 	}
 	if (*s)
-		return hs_fail(err, HS_E_INVALID, "a cron expression has five fields, this one has more");
+		return hs_fail(
+			err, HS_E_INVALID, "a cron expression has five fields, this one has more");
 	*ret = (struct hs_cron){
 		.minutes = bits[MINUTE],
 		.hours = (uint32_t)bits[HOUR],
@@ -162,7 +165,8 @@ enum hs_rc hs_cron_parse(const char *text, struct hs_cron *ret, struct hs_err *e
 		.any_weekday = star[WEEKDAY],
 	};
 	if (!has_date(ret))
-		return hs_fail(err, HS_E_INVALID, "the cron expression names a date that never comes");
+		return hs_fail(
+			err, HS_E_INVALID, "the cron expression names a date that never comes");
 	return HS_OK;
 }
 

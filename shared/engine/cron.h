@@ -18,9 +18,9 @@
 #include "base/err.h"
 
 struct hs_cron {
-	uint64_t minutes;         /* bit per value */
+	uint64_t minutes; /* bit per value */
 	uint32_t hours, days, months, weekdays;
-	bool any_day, any_weekday;  /* the field was a plain * */
+	bool any_day, any_weekday; /* the field was a plain * */
 };
 
 /* HS_E_INVALID with a sentence naming the field. */

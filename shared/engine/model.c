@@ -63,7 +63,8 @@ enum hs_rc hs_model_vector(struct hs_run *run, const char *name, const char *con
 	if (hs_embedder_none(run->embedder))
 		return HS_OK;
 	HS_TRY(hs_embed(run->embedder, run->pool, &texts, false, run->deadline_us, &vec, err));
-	HS_TRY(hs_embedder_no(run->db, run->pool, hs_embedder_tag(run->embedder), &ret->embedder_no, err));
+	HS_TRY(hs_embedder_no(
+		run->db, run->pool, hs_embedder_tag(run->embedder), &ret->embedder_no, err));
 	ret->v = vec.v;
 	ret->dim = vec.dim;
 	return HS_OK;
@@ -77,7 +78,8 @@ static void keep_member(json_t *to, json_t *from, const char *key)
 		json_object_set(to, key, json_object_get(from, key));
 }
 
-const char *hs_model_version(struct hs_pool *pool, const char *content, const char *reflect_response)
+const char *hs_model_version(
+	struct hs_pool *pool, const char *content, const char *reflect_response)
 {
 	json_t *response = NULL, *entry = hs_json_keep(pool, json_object()), *slice = json_object();
 
@@ -86,16 +88,18 @@ const char *hs_model_version(struct hs_pool *pool, const char *content, const ch
 	keep_member(slice, response, "based_on");
 	keep_member(slice, response, "trace");
 	json_object_set_new(entry, "previous_content", json_string(content));
-	json_object_set(entry, "previous_reflect_response", json_object_size(slice) ? slice : json_null());
+	json_object_set(
+		entry, "previous_reflect_response", json_object_size(slice) ? slice : json_null());
 	json_decref(slice);
 	return hs_json_text(pool, entry);
 }
 
-const char *hs_model_failure(struct hs_pool *pool, const char *outcome, const char *reason,
-	const char *message)
+const char *hs_model_failure(
+	struct hs_pool *pool, const char *outcome, const char *reason, const char *message)
 {
-	json_t *entry = json_pack("{s:n, s:n, s:s, s:s, s:s}", "previous_content", "previous_reflect_response",
-		"outcome", outcome, "failure_reason", reason, "error_message", message);
+	json_t *entry = json_pack("{s:n, s:n, s:s, s:s, s:s}", "previous_content",
+		"previous_reflect_response", "outcome", outcome, "failure_reason", reason,
+		"error_message", message);
 
 	return hs_json_text(pool, hs_json_keep(pool, entry));
 }
@@ -124,7 +128,8 @@ static enum hs_rc create_in_tx(struct hs_db *db, void *arg, struct hs_err *err)
 
 	HS_TRY(hs_bank_ensure(db, c->run->pool, c->bank_id, &bank, NULL, err));
 	HS_TRY(hs_mm_insert(db, c->run->pool, bank.bank_no, c->bank_id, &c->row, err));
-	return hs_submit_refresh(db, c->run->pool, bank.bank_no, &submit, &c->operation_id, NULL, err);
+	return hs_submit_refresh(
+		db, c->run->pool, bank.bank_no, &submit, &c->operation_id, NULL, err);
 }
 
 static const char *new_id(struct hs_pool *pool)
@@ -142,17 +147,18 @@ enum hs_rc hs_model_create(struct hs_run *run, const struct hs_model_new *in, co
 	struct creation c = {
 		.run = run,
 		.bank_id = in->bank_id,
-		.row = {
-			.id = in->id ? in->id : new_id(run->pool),
-			.name = in->name,
-			.source_query = in->source_query,
-			.structured_content = EMPTY_STRUCTURE,
-			.tags = in->tags,
-			.max_tokens = in->max_tokens,
-			.trigger = hs_trigger_text(run->pool, t),
-			.has_cron = t->refresh_cron || t->full_refresh_cron,
-			.after_consolidation = t->refresh_after_consolidation,
-		},
+		.row =
+			{
+				.id = in->id ? in->id : new_id(run->pool),
+				.name = in->name,
+				.source_query = in->source_query,
+				.structured_content = EMPTY_STRUCTURE,
+				.tags = in->tags,
+				.max_tokens = in->max_tokens,
+				.trigger = hs_trigger_text(run->pool, t),
+				.has_cron = t->refresh_cron || t->full_refresh_cron,
+				.after_consolidation = t->refresh_after_consolidation,
+			},
 	};
 
 	HS_TRY(provider_set(run, err));
@@ -170,16 +176,17 @@ enum hs_rc hs_model_create(struct hs_run *run, const struct hs_model_new *in, co
 struct patching {
 	struct hs_run *run;
 	const struct hs_model_patch *in;
-	struct hs_mm seen;             /* as read before the transaction */
-	struct hs_mm_vector vector;    /* of the new name and the content seen */
-	bool moved;                    /* the content is another one by now */
+	struct hs_mm seen;          /* as read before the transaction */
+	struct hs_mm_vector vector; /* of the new name and the content seen */
+	bool moved;                 /* the content is another one by now */
 };
 
 static enum hs_rc patch_in_tx(struct hs_db *db, void *arg, struct hs_err *err)
 {
 	struct patching *p = arg;
 	const struct hs_model_patch *in = p->in;
-	struct hs_mm_change c = {.name = in->name, .source_query = in->source_query, .tags = in->tags};
+	struct hs_mm_change c = {
+		.name = in->name, .source_query = in->source_query, .tags = in->tags};
 	struct hs_mm m;
 
 	HS_TRY(hs_mm_lock(db, p->run->pool, p->seen.bank_no, in->id, &m, err));
@@ -193,8 +200,8 @@ static enum hs_rc patch_in_tx(struct hs_db *db, void *arg, struct hs_err *err)
 		c.max_tokens = *in->max_tokens;
 	}
 	if (in->trigger) {
-		const struct hs_trigger *t =
-			hs_trigger_merge(p->run->pool, hs_trigger_read(p->run->pool, m.trigger), in->trigger);
+		const struct hs_trigger *t = hs_trigger_merge(
+			p->run->pool, hs_trigger_read(p->run->pool, m.trigger), in->trigger);
 
 		c.trigger = hs_trigger_text(p->run->pool, t);
 		c.has_cron = t->refresh_cron || t->full_refresh_cron;
@@ -217,7 +224,8 @@ enum hs_rc hs_model_patch(struct hs_run *run, const struct hs_model_patch *in, s
 		HS_TRY(hs_tx_run(run->db, patch_in_tx, &p, err));
 	}
 	if (p.moved)
-		return hs_fail(err, HS_E_DB_BUSY, "mental model '%s' changed at every try to rename it", in->id);
+		return hs_fail(err, HS_E_DB_BUSY,
+			"mental model '%s' changed at every try to rename it", in->id);
 	return HS_OK;
 }
 
@@ -226,7 +234,7 @@ enum hs_rc hs_model_patch(struct hs_run *run, const struct hs_model_patch *in, s
 struct clearing {
 	struct hs_run *run;
 	struct hs_mm seen;
-	struct hs_mm_vector vector;    /* of the name seen */
+	struct hs_mm_vector vector; /* of the name seen */
 	bool moved;
 };
 
@@ -234,22 +242,27 @@ static enum hs_rc clear_in_tx(struct hs_db *db, void *arg, struct hs_err *err)
 {
 	struct clearing *c = arg;
 	struct hs_pool *pool = c->run->pool;
-	struct hs_mm_change change = {.set_content = true, .content = "", .set_refreshed_query = true,
-		.set_vector = true, .vector = c->vector};
+	struct hs_mm_change change = {.set_content = true,
+		.content = "",
+		.set_refreshed_query = true,
+		.set_vector = true,
+		.vector = c->vector};
 	struct hs_mm m;
 
 	HS_TRY(hs_mm_lock(db, pool, c->seen.bank_no, c->seen.id, &m, err));
 	c->moved = strcmp(m.name, c->seen.name) != 0;
 	if (c->moved)
 		return HS_OK;
-	if (!hs_content_unwritten(m.content) && hs_cfg_bool(c->run->server, HS_S_enable_mental_model_history))
+	if (!hs_content_unwritten(m.content) &&
+		hs_cfg_bool(c->run->server, HS_S_enable_mental_model_history))
 		HS_TRY(hs_mm_history_add(db, pool, m.bank_no, m.id, false,
 			hs_model_version(pool, m.content, m.reflect_response), hs_now_us(),
 			hs_model_history_keep(c->run->server), err));
 	return hs_mm_update(db, pool, m.bank_no, m.id, &change, err);
 }
 
-enum hs_rc hs_model_clear(struct hs_run *run, const char *bank_id, const char *id, struct hs_err *err)
+enum hs_rc hs_model_clear(
+	struct hs_run *run, const char *bank_id, const char *id, struct hs_err *err)
 {
 	struct clearing c = {.run = run, .moved = true};
 
@@ -259,7 +272,8 @@ enum hs_rc hs_model_clear(struct hs_run *run, const char *bank_id, const char *i
 		HS_TRY(hs_tx_run(run->db, clear_in_tx, &c, err));
 	}
 	if (c.moved)
-		return hs_fail(err, HS_E_DB_BUSY, "mental model '%s' changed at every try to clear it", id);
+		return hs_fail(err, HS_E_DB_BUSY,
+			"mental model '%s' changed at every try to clear it", id);
 	return HS_OK;
 }
 
@@ -290,11 +304,13 @@ enum hs_rc hs_model_refresh(struct hs_run *run, const char *bank_id, const char 
 	rc = hs_mm_find(run->db, run->pool, bank_id, id, &m, err);
 	if (rc == HS_OK) {
 		s.bank_no = m.bank_no;
-		s.in = (struct hs_refresh_submit){.mental_model_id = m.id, .name = m.name, .full = full};
+		s.in = (struct hs_refresh_submit){
+			.mental_model_id = m.id, .name = m.name, .full = full};
 		rc = hs_tx_run(run->db, submit_in_tx, &s, err);
 	}
 	if (rc == HS_E_NOT_FOUND)
-		return hs_fail(err, HS_E_NOT_FOUND, "Mental model %s not found in bank %s", id, bank_id);
+		return hs_fail(
+			err, HS_E_NOT_FOUND, "Mental model %s not found in bank %s", id, bank_id);
 	HS_TRY(rc);
 	hs_queue_poke(run->server);
 	*ret_operation_id = s.operation_id;

@@ -12,7 +12,8 @@ static struct hs_strs stored_tags(struct hs_pool *pool, const char *tags_json)
 	return hs_json_strs(pool, v);
 }
 
-struct hs_scope hs_model_scope(struct hs_pool *pool, const struct hs_trigger *t, const char *tags_json)
+struct hs_scope hs_model_scope(
+	struct hs_pool *pool, const struct hs_trigger *t, const char *tags_json)
 {
 	struct hs_scope s = hs_scope_all();
 
@@ -32,8 +33,8 @@ struct hs_scope hs_model_scope(struct hs_pool *pool, const struct hs_trigger *t,
 	return s;
 }
 
-enum hs_rc hs_models_stale(struct hs_db *db, struct hs_pool *pool, int64_t bank_no, int64_t clock_us,
-	const struct hs_mm *v, size_t n, bool *ret, struct hs_err *err)
+enum hs_rc hs_models_stale(struct hs_db *db, struct hs_pool *pool, int64_t bank_no,
+	int64_t clock_us, const struct hs_mm *v, size_t n, bool *ret, struct hs_err *err)
 {
 	struct hs_stale_query *q = HS_NEW_ARRAY(pool, struct hs_stale_query, n ? n : 1);
 	size_t asked = 0;
@@ -44,7 +45,8 @@ enum hs_rc hs_models_stale(struct hs_db *db, struct hs_pool *pool, int64_t bank_
 		if (hs_mm_since(&v[i]) >= clock_us)
 			continue;
 		q[asked].since_us = hs_mm_since(&v[i]);
-		q[asked].scope = hs_model_scope(pool, hs_trigger_read(pool, v[i].trigger), v[i].tags);
+		q[asked].scope =
+			hs_model_scope(pool, hs_trigger_read(pool, v[i].trigger), v[i].tags);
 		asked++;
 	}
 	if (asked == 0)

@@ -10,12 +10,12 @@
 /* Shipped values of the searches; the bank's reflect_default_options do not reach a refresh. */
 #define OBSERVATIONS_TOKENS 5000
 #define MODELS_TOKENS 16000
-#define INTERVAL_MAX_S (INT64_C(1000) * 365 * 86400)  /* a longer park is no date of the database */
+#define INTERVAL_MAX_S (INT64_C(1000) * 365 * 86400) /* a longer park is no date of the database */
 
 static enum hs_rc gone(const struct hs_refreshing *r, struct hs_err *err)
 {
-	return hs_fail(err, HS_E_NOT_FOUND, "Mental model %s not found in bank %s", r->in->mental_model_id,
-		r->in->bank->bank_id);
+	return hs_fail(err, HS_E_NOT_FOUND, "Mental model %s not found in bank %s",
+		r->in->mental_model_id, r->in->bank->bank_id);
 }
 
 /* ---- what is read ---- */
@@ -34,7 +34,8 @@ static const char *fallback_reason(const struct hs_refreshing *r)
 static enum hs_rc load(struct hs_refreshing *r, struct hs_err *err)
 {
 	struct hs_config *cfg;
-	enum hs_rc rc = hs_mm_load(r->run->db, r->pool, r->in->bank->bank_no, r->in->mental_model_id, &r->m, err);
+	enum hs_rc rc = hs_mm_load(
+		r->run->db, r->pool, r->in->bank->bank_no, r->in->mental_model_id, &r->m, err);
 
 	if (rc == HS_E_NOT_FOUND || (rc == HS_OK && r->m.clock_us == HS_TIME_NONE))
 		return gone(r, err);
@@ -62,7 +63,8 @@ static enum hs_rc park(const struct hs_refreshing *r, struct hs_err *err)
 	until_us = r->m.last_refreshed_us + interval_s * HS_SECOND_US;
 	if (hs_now_us() >= until_us)
 		return HS_OK;
-	(void)hs_fail(err, HS_E_DEFERRED, "put off: the least interval between automatic refreshes is %lld s",
+	(void)hs_fail(err, HS_E_DEFERRED,
+		"put off: the least interval between automatic refreshes is %lld s",
 		(long long)interval_s);
 	err->retry_at_us = until_us;
 	return HS_E_DEFERRED;
@@ -78,7 +80,8 @@ static enum hs_rc resolve(struct hs_refreshing *r, struct hs_err *err)
 		hs_strs_add(r->pool, &ids, r->t->exclude_mental_model_ids.v[i]);
 	hs_strs_add(r->pool, &ids, r->m.id);
 	r->exclude = hs_strs_sorted_set(r->pool, &ids);
-	HS_TRY(hs_mm_newest_memory(r->run->db, r->pool, r->m.bank_no, &r->scope, &r->watermark_us, err));
+	HS_TRY(hs_mm_newest_memory(
+		r->run->db, r->pool, r->m.bank_no, &r->scope, &r->watermark_us, err));
 	r->memories_in_reach = r->watermark_us != HS_TIME_NONE;
 	return HS_OK;
 }
@@ -89,7 +92,8 @@ static enum hs_rc in_reach(const struct hs_refreshing *r, bool *ret, struct hs_e
 	*ret = r->memories_in_reach;
 	if (*ret || r->t->exclude_mental_models || !hs_content_unwritten(r->m.content))
 		return HS_OK;
-	return hs_mm_has_sibling(r->run->db, r->pool, r->m.bank_no, &r->scope, &r->exclude, ret, err);
+	return hs_mm_has_sibling(
+		r->run->db, r->pool, r->m.bank_no, &r->scope, &r->exclude, ret, err);
 }
 
 /* ---- reflect ---- */
@@ -109,15 +113,17 @@ static struct hs_reflect_in reflect_in(const struct hs_refreshing *r)
 	in.document = true;
 	in.strict = true;
 	in.observations_tokens = hs_trigger_has(t, "reflect_search_observations_max_tokens")
-		? t->reflect_search_observations_max_tokens
-		: OBSERVATIONS_TOKENS;
-	in.observations_entities = !hs_trigger_has(t, "reflect_search_observations_include_entities") ||
+					 ? t->reflect_search_observations_max_tokens
+					 : OBSERVATIONS_TOKENS;
+	in.observations_entities =
+		!hs_trigger_has(t, "reflect_search_observations_include_entities") ||
 		t->reflect_search_observations_include_entities;
 	in.models_tokens = hs_trigger_has(t, "reflect_search_mental_models_max_tokens")
-		? t->reflect_search_mental_models_max_tokens
-		: MODELS_TOKENS;
+				   ? t->reflect_search_mental_models_max_tokens
+				   : MODELS_TOKENS;
 	if (hs_trigger_has(t, "include_chunks"))
-		in.include_chunks = t->include_chunks && hs_cfg_bool(r->cfg, HS_S_store_document_text);
+		in.include_chunks =
+			t->include_chunks && hs_cfg_bool(r->cfg, HS_S_store_document_text);
 	if (hs_trigger_has(t, "recall_max_tokens"))
 		in.recall_tokens = t->recall_max_tokens;
 	if (hs_trigger_has(t, "recall_chunks_max_tokens"))
@@ -146,7 +152,8 @@ static enum hs_rc name_wall_clock(const struct hs_refreshing *r, enum hs_rc rc, 
 		(long long)hs_cfg_int(r->run->server, HS_S_reflect_wall_timeout));
 }
 
-static enum hs_rc failed(struct hs_refreshing *r, enum hs_outcome outcome, const char *reason, enum hs_rc rc)
+static enum hs_rc failed(
+	struct hs_refreshing *r, enum hs_outcome outcome, const char *reason, enum hs_rc rc)
 {
 	r->outcome = outcome;
 	r->reason = reason;
@@ -208,9 +215,10 @@ static enum hs_rc judge(struct hs_refreshing *r, struct hs_err *err)
 	if (hs_str_blank(r->content))
 		return failed(r, HS_FAILED_EMPTY, "empty_candidate",
 			hs_fail(err, HS_E_REFRESH, "the refresh ended with an empty document"));
-	r->outcome = strcmp(hs_str_trim(r->pool, r->content), hs_str_trim(r->pool, r->m.content)) == 0
-		? HS_CONTENT_UNCHANGED
-		: HS_CONTENT_WRITTEN;
+	r->outcome =
+		strcmp(hs_str_trim(r->pool, r->content), hs_str_trim(r->pool, r->m.content)) == 0
+			? HS_CONTENT_UNCHANGED
+			: HS_CONTENT_WRITTEN;
 	return HS_OK;
 }
 
@@ -234,7 +242,8 @@ static enum hs_rc produce(struct hs_refreshing *r, struct hs_err *err)
 				"Mental model refresh requires an LLM provider. Current provider is set to 'none'."));
 	if (r->t->response_schema)
 		return failed(r, HS_FAILED_STRUCTURED, "structured_output_failed",
-			hs_fail(err, HS_E_REFRESH, "structured output of a refresh is not supported by this release"));
+			hs_fail(err, HS_E_REFRESH,
+				"structured output of a refresh is not supported by this release"));
 	HS_TRY(run_reflect(r, err));
 	return judge(r, err);
 }
@@ -271,10 +280,11 @@ static enum hs_rc attempt(struct hs_refreshing *r, struct hs_err *err)
 	return rc == HS_OK ? HS_OK : failed(r, HS_FAILED_ERROR, "unexpected_error", rc);
 }
 
-enum hs_rc hs_refresh_run(struct hs_run *run, const struct hs_refresh_in *in, json_t **ret_result,
-	struct hs_err *err)
+enum hs_rc hs_refresh_run(
+	struct hs_run *run, const struct hs_refresh_in *in, json_t **ret_result, struct hs_err *err)
 {
-	struct hs_refreshing r = {.run = run, .pool = run->pool, .in = in, .started_us = hs_mono_us()};
+	struct hs_refreshing r = {
+		.run = run, .pool = run->pool, .in = in, .started_us = hs_mono_us()};
 	enum hs_rc rc;
 
 	*ret_result = NULL;

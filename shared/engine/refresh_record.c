@@ -34,17 +34,18 @@ static json_t *text_or_null(const char *s)
 
 /* ---- based_on ---- */
 
-static void add_entry(json_t *list, const char *id, const char *text, const char *type,
-	const char *context)
+static void add_entry(
+	json_t *list, const char *id, const char *text, const char *type, const char *context)
 {
-	json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:o}", "id", id, "text", text ? text : "", "type",
-		type, "context", text_or_null(context)));
+	json_array_append_new(
+		list, json_pack("{s:s, s:s, s:s, s:o}", "id", id, "text", text ? text : "", "type",
+			      type, "context", text_or_null(context)));
 }
 
 static json_t *empty_based_on(void)
 {
-	return json_pack("{s:[], s:[], s:[], s:[], s:[], s:[]}", "world", "experience", "observation", "opinion",
-		MODELS_KEY, "directives");
+	return json_pack("{s:[], s:[], s:[], s:[], s:[], s:[]}", "world", "experience",
+		"observation", "opinion", MODELS_KEY, "directives");
 }
 
 static json_t *based_on(const struct hs_reflect_out *out)
@@ -60,11 +61,11 @@ static json_t *based_on(const struct hs_reflect_out *out)
 			add_entry(list, f->id, f->text, type, f->context);
 	}
 	for (size_t i = 0; i < out->n_models; i++)
-		add_entry(json_object_get(all, MODELS_KEY), out->models[i].id, out->models[i].text, MODELS_KEY,
-			NULL);
+		add_entry(json_object_get(all, MODELS_KEY), out->models[i].id, out->models[i].text,
+			MODELS_KEY, NULL);
 	for (size_t i = 0; i < out->n_directives; i++)
-		add_entry(json_object_get(all, "directives"), out->directives[i].id, out->directives[i].content,
-			"directives", out->directives[i].name);
+		add_entry(json_object_get(all, "directives"), out->directives[i].id,
+			out->directives[i].content, "directives", out->directives[i].name);
 	return all;
 }
 
@@ -73,7 +74,8 @@ static json_t *based_on(const struct hs_reflect_out *out)
 /* Entries of the first list that a result holds; null when it holds none. */
 static json_t *result_count(const json_t *output)
 {
-	static const char *const lists[] = {"memories", "observations", "mental_models", "chunks", "results"};
+	static const char *const lists[] = {
+		"memories", "observations", "mental_models", "chunks", "results"};
 
 	for (size_t i = 0; i < HS_COUNT(lists); i++) {
 		json_t *list = json_object_get(output, lists[i]);
@@ -93,10 +95,12 @@ static json_t *tool_calls(const struct hs_reflect_out *out)
 	for (size_t i = 0; i < out->n_tools; i++) {
 		const struct hs_tool_trace *t = &out->tools[i];
 
-		json_array_append_new(all, json_pack("{s:s, s:o, s:O?, s:n, s:n, s:o, s:I, s:I}", "tool", t->tool,
-			"reason", text_or_null(hs_json_str(t->input, "reason")), "input", t->input, "output",
-			"updated_at", "result_count", result_count(t->output), "duration_ms",
-			(json_int_t)t->duration_ms, "iteration", (json_int_t)t->iteration));
+		json_array_append_new(all,
+			json_pack("{s:s, s:o, s:O?, s:n, s:n, s:o, s:I, s:I}", "tool", t->tool,
+				"reason", text_or_null(hs_json_str(t->input, "reason")), "input",
+				t->input, "output", "updated_at", "result_count",
+				result_count(t->output), "duration_ms", (json_int_t)t->duration_ms,
+				"iteration", (json_int_t)t->iteration));
 	}
 	return all;
 }
@@ -106,16 +110,18 @@ static json_t *llm_calls(const struct hs_reflect_out *out)
 	json_t *all = json_array();
 
 	for (size_t i = 0; i < out->n_calls; i++)
-		json_array_append_new(all, json_pack("{s:s, s:I}", "scope", out->calls[i].scope, "duration_ms",
-			(json_int_t)out->calls[i].duration_ms));
+		json_array_append_new(
+			all, json_pack("{s:s, s:I}", "scope", out->calls[i].scope, "duration_ms",
+				     (json_int_t)out->calls[i].duration_ms));
 	return all;
 }
 
 static json_t *usage(const struct hs_llm_usage *u)
 {
-	return json_pack("{s:I, s:I, s:I, s:I, s:I}", "input_tokens", (json_int_t)u->input, "output_tokens",
-		(json_int_t)u->output, "total_tokens", (json_int_t)(u->input + u->output), "cached_tokens",
-		(json_int_t)u->cached, "thoughts_tokens", (json_int_t)u->thoughts);
+	return json_pack("{s:I, s:I, s:I, s:I, s:I}", "input_tokens", (json_int_t)u->input,
+		"output_tokens", (json_int_t)u->output, "total_tokens",
+		(json_int_t)(u->input + u->output), "cached_tokens", (json_int_t)u->cached,
+		"thoughts_tokens", (json_int_t)u->thoughts);
 }
 
 /* Tool outputs, evidence, scope and window stand elsewhere: a stored trace is read with every model. */
@@ -124,12 +130,13 @@ static json_t *trace(const struct hs_refreshing *r)
 	char now[HS_TIME_TEXT];
 
 	hs_time_format(hs_now_us(), now);
-	return json_pack("{s:s, s:s, s:o, s:s, s:o, s:o, s:n, s:n, s:o, s:I, s:o}", "recorded_at", now,
-		"effective_mode", hs_refresh_mode_names[HS_MODE_FULL], "mode_fallback_reason",
+	return json_pack("{s:s, s:s, s:o, s:s, s:o, s:o, s:n, s:n, s:o, s:I, s:o}", "recorded_at",
+		now, "effective_mode", hs_refresh_mode_names[HS_MODE_FULL], "mode_fallback_reason",
 		text_or_null(r->fallback), "outcome", hs_outcome_names[r->outcome], "tool_calls",
-		tool_calls(&r->out), "llm_calls", llm_calls(&r->out), "delta_operations", "retraction", "usage",
-		usage(&r->out.usage), "duration_ms", (json_int_t)((hs_mono_us() - r->started_us) / 1000),
-		"warnings", hs_json_from_strs(&r->warnings));
+		tool_calls(&r->out), "llm_calls", llm_calls(&r->out), "delta_operations",
+		"retraction", "usage", usage(&r->out.usage), "duration_ms",
+		(json_int_t)((hs_mono_us() - r->started_us) / 1000), "warnings",
+		hs_json_from_strs(&r->warnings));
 }
 
 /* ---- reflect_response ---- */
@@ -148,7 +155,8 @@ static void finish(struct hs_refreshing *r, json_t *response)
 	if (r->skipped)
 		json_object_set_new(response, "reflect_skipped", json_string(r->skipped));
 	if (r->over_budget) {
-		json_object_set_new(response, "document_tokens", json_integer(r->out.document_tokens));
+		json_object_set_new(
+			response, "document_tokens", json_integer(r->out.document_tokens));
 		json_object_set_new(response, "document_budget", json_integer(r->m.max_tokens));
 	}
 	if (r->t->keep_trace)
@@ -222,10 +230,11 @@ json_t *hs_refresh_metadata(const struct hs_refreshing *r)
 	const char *content = r->content ? r->content : r->m.content;
 
 	if (hs_outcome_failed(r->outcome))
-		return json_pack("{s:s, s:s}", "outcome", hs_outcome_names[r->outcome], "failure_reason", r->reason);
+		return json_pack("{s:s, s:s}", "outcome", hs_outcome_names[r->outcome],
+			"failure_reason", r->reason);
 	return json_pack("{s:I, s:b, s:o, s:i, s:i, s:s, s:n}", "content_len",
 		(json_int_t)hs_utf8_chars(content, strlen(content)), "populated_content",
 		!hs_content_unwritten(content), "based_on_counts",
-		counts(json_object_get(r->response, "based_on")), "delta_ops_applied", 0, "delta_ops_skipped", 0,
-		"outcome", hs_outcome_names[r->outcome], "failure_reason");
+		counts(json_object_get(r->response, "based_on")), "delta_ops_applied", 0,
+		"delta_ops_skipped", 0, "outcome", hs_outcome_names[r->outcome], "failure_reason");
 }

@@ -14,8 +14,14 @@
 #include "engine/refresh.h"
 
 enum hs_outcome {
-	HS_CONTENT_WRITTEN, HS_CONTENT_UNCHANGED, HS_CONTENT_PRESERVED, HS_FAILED_EMPTY, HS_FAILED_DELTA,
-	HS_FAILED_STRUCTURED, HS_FAILED_ERROR, HS_OUTCOME__MAX
+	HS_CONTENT_WRITTEN,
+	HS_CONTENT_UNCHANGED,
+	HS_CONTENT_PRESERVED,
+	HS_FAILED_EMPTY,
+	HS_FAILED_DELTA,
+	HS_FAILED_STRUCTURED,
+	HS_FAILED_ERROR,
+	HS_OUTCOME__MAX
 };
 extern const char *const hs_outcome_names[HS_OUTCOME__MAX];
 
@@ -23,27 +29,27 @@ struct hs_refreshing {
 	struct hs_run *run;
 	struct hs_pool *pool;
 	const struct hs_refresh_in *in;
-	const struct hs_config *cfg;       /* the bank's */
-	struct hs_mm m;                    /* as loaded; clock_us is the cutoff */
+	const struct hs_config *cfg; /* the bank's */
+	struct hs_mm m;              /* as loaded; clock_us is the cutoff */
 	const struct hs_trigger *t;
-	json_t *stored;                    /* its reflect_response; NULL = none */
-	struct hs_scope scope;             /* with the window */
-	struct hs_strs exclude;            /* ids, the model's own among them */
-	int64_t watermark_us;              /* HS_TIME_NONE = leave the column as it is */
+	json_t *stored;         /* its reflect_response; NULL = none */
+	struct hs_scope scope;  /* with the window */
+	struct hs_strs exclude; /* ids, the model's own among them */
+	int64_t watermark_us;   /* HS_TIME_NONE = leave the column as it is */
 	bool memories_in_reach;
-	const char *fallback;              /* mode_fallback_reason; NULL = none */
-	int64_t started_us;                /* hs_mono_us */
+	const char *fallback; /* mode_fallback_reason; NULL = none */
+	int64_t started_us;   /* hs_mono_us */
 
-	bool ran;                          /* reflect was run: out holds its result or its trace */
+	bool ran; /* reflect was run: out holds its result or its trace */
 	struct hs_reflect_out out;
 	struct hs_strs warnings;
 	bool over_budget;
 
 	enum hs_outcome outcome;
-	const char *reason;                /* failure_reason; NULL when it did not fail */
-	const char *skipped;               /* reflect_skipped; NULL when reflect ran */
-	const char *content, *structure;   /* of a written outcome */
-	json_t *response;                  /* to be stored */
+	const char *reason;              /* failure_reason; NULL when it did not fail */
+	const char *skipped;             /* reflect_skipped; NULL when reflect ran */
+	const char *content, *structure; /* of a written outcome */
+	json_t *response;                /* to be stored */
 };
 
 /* Nothing of the document changes; the run counts as completed. */

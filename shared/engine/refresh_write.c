@@ -11,7 +11,7 @@
 
 struct writing {
 	struct hs_refreshing *r;
-	const char *name;              /* that the vector was made for */
+	const char *name; /* that the vector was made for */
 	struct hs_mm_vector vector;
 	bool moved;
 };
@@ -27,14 +27,14 @@ static bool writes(const struct hs_refreshing *r)
 }
 
 /* A version is kept when bytes change, so that repeats do not push real versions out. */
-static enum hs_rc add_version(struct hs_db *db, struct hs_refreshing *r, const struct hs_mm *now_stored,
-	int64_t now_us, struct hs_err *err)
+static enum hs_rc add_version(struct hs_db *db, struct hs_refreshing *r,
+	const struct hs_mm *now_stored, int64_t now_us, struct hs_err *err)
 {
 	if (!writes(r) || strcmp(now_stored->content, r->content) == 0 || !keeps_history(r))
 		return HS_OK;
 	return hs_mm_history_add(db, r->pool, r->m.bank_no, r->m.id, false,
-		hs_model_version(r->pool, now_stored->content, now_stored->reflect_response), now_us,
-		hs_model_history_keep(r->run->server), err);
+		hs_model_version(r->pool, now_stored->content, now_stored->reflect_response),
+		now_us, hs_model_history_keep(r->run->server), err);
 }
 
 /* A stored watermark never goes back. */
@@ -61,12 +61,19 @@ static enum hs_rc write_in_tx(struct hs_db *db, void *arg, struct hs_err *err)
 	}
 	HS_TRY(add_version(db, r, &stored, now_us, err));
 	c = (struct hs_mm_change){
-		.set_content = writes(r), .content = r->content, .structured_content = r->structure,
-		.set_vector = writes(r), .vector = w->vector,
-		.set_refreshed_query = writes(r), .refreshed_query = r->m.source_query,
+		.set_content = writes(r),
+		.content = r->content,
+		.structured_content = r->structure,
+		.set_vector = writes(r),
+		.vector = w->vector,
+		.set_refreshed_query = writes(r),
+		.refreshed_query = r->m.source_query,
 		.reflect_response = hs_json_text(r->pool, r->response),
-		.refreshed = true, .now_us = now_us, .read_until_us = r->m.clock_us,
-		.memory_seen_us = watermark(r, &stored), .refreshed_full = true,
+		.refreshed = true,
+		.now_us = now_us,
+		.read_until_us = r->m.clock_us,
+		.memory_seen_us = watermark(r, &stored),
+		.refreshed_full = true,
 	};
 	HS_TRY(hs_mm_update(db, r->pool, r->m.bank_no, r->m.id, &c, err));
 	return r->run->claim ? hs_claim_hold(db, r->run->claim, err) : HS_OK;
@@ -84,7 +91,8 @@ enum hs_rc hs_refresh_write(struct hs_refreshing *r, struct hs_err *err)
 		HS_TRY(hs_tx_run(r->run->db, write_in_tx, &w, err));
 	}
 	if (w.moved)
-		return hs_fail(err, HS_E_DB_BUSY, "mental model '%s' was renamed at every try to write it", r->m.id);
+		return hs_fail(err, HS_E_DB_BUSY,
+			"mental model '%s' was renamed at every try to write it", r->m.id);
 	return HS_OK;
 }
 
@@ -105,7 +113,8 @@ static enum hs_rc record_in_tx(struct hs_db *db, void *arg, struct hs_err *err)
 	HS_TRY(hs_mm_lock(db, r->pool, r->m.bank_no, r->m.id, &stored, err));
 	if (keeps_history(r))
 		HS_TRY(hs_mm_history_add(db, r->pool, r->m.bank_no, r->m.id, true,
-			hs_model_failure(r->pool, hs_outcome_names[r->outcome], r->reason, f->message),
+			hs_model_failure(
+				r->pool, hs_outcome_names[r->outcome], r->reason, f->message),
 			hs_now_us(), hs_model_history_keep(r->run->server), err));
 	return hs_mm_update(db, r->pool, r->m.bank_no, r->m.id, &c, err);
 }
@@ -128,5 +137,6 @@ void hs_refresh_write_failure(struct hs_refreshing *r, struct hs_err *cause)
 		rc = hs_tx_run(r->run->db, record_in_tx, &f, &err);
 	/* a model deleted meanwhile has nothing to record */
 	if (rc != HS_OK && rc != HS_E_NOT_FOUND)
-		(void)hs_fail_context(cause, "the failure could not be recorded (%s)", hs_rc_text(rc));
+		(void)hs_fail_context(
+			cause, "the failure could not be recorded (%s)", hs_rc_text(rc));
 }

@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-static const char *const property_types[] = {"string", "number", "integer", "boolean", "array", "object",
-	NULL};
+static const char *const property_types[] = {
+	"string", "number", "integer", "boolean", "array", "object", NULL};
 
 static bool known_type(const char *type)
 {
@@ -20,19 +20,22 @@ static bool properties_fine(struct hs_check *ck, json_t *schema, json_t *propert
 	json_t *property;
 
 	if (!json_is_object(properties) || json_object_size(properties) == 0) {
-		hs_check_value_error(ck, schema, "response_schema needs a 'properties' object with at least one member");
+		hs_check_value_error(ck, schema,
+			"response_schema needs a 'properties' object with at least one member");
 		return false;
 	}
 	json_object_foreach(properties, name, property) {
 		json_t *type = json_object_get(property, "type");
 
 		if (!json_is_object(property)) {
-			hs_check_value_error(ck, schema, "property '%s' of response_schema must be an object", name);
+			hs_check_value_error(ck, schema,
+				"property '%s' of response_schema must be an object", name);
 			return false;
 		}
 		if (type && !known_type(json_string_value(type))) {
 			hs_check_value_error(ck, schema,
-				"the type of property '%s' must be string, number, integer, boolean, array or object", name);
+				"the type of property '%s' must be string, number, integer, boolean, array or object",
+				name);
 			return false;
 		}
 	}
@@ -45,16 +48,19 @@ static void check_required(struct hs_check *ck, json_t *schema, json_t *properti
 	size_t i;
 
 	if (required && !json_is_array(required)) {
-		hs_check_value_error(ck, schema, "'required' of response_schema must be a list of property names");
+		hs_check_value_error(ck, schema,
+			"'required' of response_schema must be a list of property names");
 		return;
 	}
 	json_array_foreach(required, i, name) {
 		if (!json_is_string(name)) {
-			hs_check_value_error(ck, schema, "'required' of response_schema must be a list of property names");
+			hs_check_value_error(ck, schema,
+				"'required' of response_schema must be a list of property names");
 			return;
 		}
 		if (!json_object_get(properties, json_string_value(name))) {
-			hs_check_value_error(ck, schema, "required property '%s' is not among the properties",
+			hs_check_value_error(ck, schema,
+				"required property '%s' is not among the properties",
 				json_string_value(name));
 			return;
 		}

@@ -4,7 +4,8 @@
 #include "store/mental_model.h"
 
 /* Oldest since among those that the clock does not prove fresh; false when there is none. */
-static bool oldest_since(const struct hs_stale_query *q, size_t n, int64_t clock_us, int64_t *ret_us)
+static bool oldest_since(
+	const struct hs_stale_query *q, size_t n, int64_t clock_us, int64_t *ret_us)
 {
 	bool found = false;
 
@@ -18,11 +19,13 @@ static bool oldest_since(const struct hs_stale_query *q, size_t n, int64_t clock
 	return found;
 }
 
-static bool is_stale(const struct hs_scope *scope, int64_t since_us, const struct hs_mm_writes *w, size_t n)
+static bool is_stale(
+	const struct hs_scope *scope, int64_t since_us, const struct hs_mm_writes *w, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		if (w[i].newest_us > since_us && w[i].type >= 0 &&
-			hs_scope_match(scope, &w[i].tags, (enum hs_fact_type)w[i].type, w[i].newest_us))
+			hs_scope_match(
+				scope, &w[i].tags, (enum hs_fact_type)w[i].type, w[i].newest_us))
 			return true;
 	return false;
 }
@@ -43,7 +46,8 @@ enum hs_rc hs_stale_ask(struct hs_db *db, struct hs_pool *pool, int64_t bank_no,
 		struct hs_scope scope = hs_scope_for_staleness(pool, &q[i].scope);
 
 		scope.after_us = scope.until_us = HS_TIME_NONE;
-		q[i].stale = q[i].since_us < clock_us && is_stale(&scope, q[i].since_us, writes, n_writes);
+		q[i].stale = q[i].since_us < clock_us &&
+			     is_stale(&scope, q[i].since_us, writes, n_writes);
 	}
 	return HS_OK;
 }

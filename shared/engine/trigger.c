@@ -8,7 +8,7 @@
 #include "engine/response_schema.h"
 #include "json/json.h"
 
-#define TRIGGER_TEXT_MAX ((size_t)32 * 1024 * 1024)  /* a request body's trigger, escaped again */
+#define TRIGGER_TEXT_MAX ((size_t)32 * 1024 * 1024) /* a request body's trigger, escaped again */
 
 const char *const hs_refresh_mode_names[] = {"full", "delta", NULL};
 const char *const hs_budget_names[] = {"low", "mid", "high", NULL};
@@ -57,7 +57,8 @@ static void read_groups(struct hs_check *ck, const struct hs_field *f, json_t *v
 	hs_groups_read(ck, f, v, &groups);
 	for (size_t i = 0; groups && i < groups->n; i++)
 		if (has_fuzzy(groups->v[i])) {
-			hs_check_value_error(ck, v, "tag_groups of a trigger take no leaf with resolve 'fuzzy'");
+			hs_check_value_error(
+				ck, v, "tag_groups of a trigger take no leaf with resolve 'fuzzy'");
 			return;
 		}
 	*(struct hs_groups **)place = groups;
@@ -76,48 +77,49 @@ static void one_automatic_kind(struct hs_check *ck, void *obj)
 #define FIELDS(null)                                                                               \
 	HS_ENUM(T, mode, hs_refresh_mode_names, .flags = (null), .def = "full",                    \
 		.doc = "full rebuilds the document, delta edits it"),                              \
-	HS_ENUM(T, budget, hs_budget_names, .flags = HS_NULLABLE | HS_ENUM_ERROR,                  \
-		.doc = "search effort of a refresh; null is mid"),                                 \
-	HS_BOOL(T, refresh_after_consolidation, .flags = (null), .def = "false",                   \
-		.doc = "refresh when a consolidation left the model stale"),                       \
-	HS_CUSTOM(T, refresh_cron, read_cron, .flags = HS_NULLABLE,                                \
-		.doc = "five-field UTC schedule of refreshes when stale"),                         \
-	HS_CUSTOM(T, full_refresh_cron, read_cron, .flags = HS_NULLABLE,                           \
-		.doc = "five-field UTC schedule of full rebuilds"),                                \
-	HS_INT(T, min_refresh_interval_seconds, .flags = HS_NULLABLE, HS_MIN(0),                   \
-		.doc = "least distance of automatic refreshes; null is the bank's"),               \
-	HS_ENUMS(T, fact_types, hs_fact_type_names, .flags = HS_NULLABLE | HS_NOT_EMPTY,           \
-		.doc = "kinds of memories read; null is all"),                                     \
-	HS_BOOL(T, exclude_mental_models, .flags = (null), .def = "false",                         \
-		.doc = "hide every other model from the refresh"),                                 \
-	HS_STRS(T, exclude_mental_model_ids, .flags = HS_NULLABLE,                                 \
-		.doc = "models hidden from the refresh; the model itself always is"),              \
-	HS_ENUM(T, tags_match, hs_tags_match_names, .flags = HS_NULLABLE,                          \
-		.doc = "how the model's tags select memories; null is all_strict"),                \
-	HS_CUSTOM(T, tag_groups, read_groups, .flags = HS_NULLABLE,                                \
-		.doc = "boolean tag scope in place of the model's tags"),                          \
-	HS_BOOL(T, include_chunks, .flags = HS_NULLABLE,                                           \
-		.doc = "show source chunks; null is the bank's setting"),                          \
-	HS_INT(T, recall_max_tokens, .flags = HS_NULLABLE,                                         \
-		.doc = "token budget of a recall; null is the bank's setting"),                    \
-	HS_INT(T, recall_chunks_max_tokens, .flags = HS_NULLABLE,                                  \
-		.doc = "token budget of chunks; null is the bank's setting"),                      \
-	HS_INT(T, reflect_search_observations_max_tokens, .flags = HS_NULLABLE, HS_MIN(1),         \
-		.doc = "token budget of an observation search; null is 5000"),                     \
-	HS_BOOL(T, reflect_search_observations_include_entities, .flags = HS_NULLABLE,             \
-		.doc = "entity names beside observations; null is true"),                          \
-	HS_INT(T, reflect_search_mental_models_max_tokens, .flags = HS_NULLABLE, HS_MIN(1),        \
-		.doc = "token budget of models shown in full; null is 16000"),                     \
-	HS_CUSTOM(T, response_schema, hs_response_schema_read, .flags = HS_NULLABLE,               \
-		.doc = "JSON Schema of structured_output"),                                        \
-	HS_BOOL(T, keep_trace, .flags = (null), .def = "false",                                    \
-		.doc = "store how the last refresh reached its result")
+		HS_ENUM(T, budget, hs_budget_names, .flags = HS_NULLABLE | HS_ENUM_ERROR,          \
+			.doc = "search effort of a refresh; null is mid"),                         \
+		HS_BOOL(T, refresh_after_consolidation, .flags = (null), .def = "false",           \
+			.doc = "refresh when a consolidation left the model stale"),               \
+		HS_CUSTOM(T, refresh_cron, read_cron, .flags = HS_NULLABLE,                        \
+			.doc = "five-field UTC schedule of refreshes when stale"),                 \
+		HS_CUSTOM(T, full_refresh_cron, read_cron, .flags = HS_NULLABLE,                   \
+			.doc = "five-field UTC schedule of full rebuilds"),                        \
+		HS_INT(T, min_refresh_interval_seconds, .flags = HS_NULLABLE, HS_MIN(0),           \
+			.doc = "least distance of automatic refreshes; null is the bank's"),       \
+		HS_ENUMS(T, fact_types, hs_fact_type_names, .flags = HS_NULLABLE | HS_NOT_EMPTY,   \
+			.doc = "kinds of memories read; null is all"),                             \
+		HS_BOOL(T, exclude_mental_models, .flags = (null), .def = "false",                 \
+			.doc = "hide every other model from the refresh"),                         \
+		HS_STRS(T, exclude_mental_model_ids, .flags = HS_NULLABLE,                         \
+			.doc = "models hidden from the refresh; the model itself always is"),      \
+		HS_ENUM(T, tags_match, hs_tags_match_names, .flags = HS_NULLABLE,                  \
+			.doc = "how the model's tags select memories; null is all_strict"),        \
+		HS_CUSTOM(T, tag_groups, read_groups, .flags = HS_NULLABLE,                        \
+			.doc = "boolean tag scope in place of the model's tags"),                  \
+		HS_BOOL(T, include_chunks, .flags = HS_NULLABLE,                                   \
+			.doc = "show source chunks; null is the bank's setting"),                  \
+		HS_INT(T, recall_max_tokens, .flags = HS_NULLABLE,                                 \
+			.doc = "token budget of a recall; null is the bank's setting"),            \
+		HS_INT(T, recall_chunks_max_tokens, .flags = HS_NULLABLE,                          \
+			.doc = "token budget of chunks; null is the bank's setting"),              \
+		HS_INT(T, reflect_search_observations_max_tokens, .flags = HS_NULLABLE, HS_MIN(1), \
+			.doc = "token budget of an observation search; null is 5000"),             \
+		HS_BOOL(T, reflect_search_observations_include_entities, .flags = HS_NULLABLE,     \
+			.doc = "entity names beside observations; null is true"),                  \
+		HS_INT(T, reflect_search_mental_models_max_tokens, .flags = HS_NULLABLE,           \
+			HS_MIN(1), .doc = "token budget of models shown in full; null is 16000"),  \
+		HS_CUSTOM(T, response_schema, hs_response_schema_read, .flags = HS_NULLABLE,       \
+			.doc = "JSON Schema of structured_output"),                                \
+		HS_BOOL(T, keep_trace, .flags = (null), .def = "false",                            \
+			.doc = "store how the last refresh reached its result")
 
 static const struct hs_field create_fields[] = {FIELDS(0)};
 static const struct hs_field patch_fields[] = {FIELDS(HS_NULLABLE)};
 #undef T
 
-const struct hs_shape hs_trigger_shape = HS_SHAPE(hs_trigger, create_fields, .rule = one_automatic_kind);
+const struct hs_shape hs_trigger_shape =
+	HS_SHAPE(hs_trigger, create_fields, .rule = one_automatic_kind);
 const struct hs_shape hs_trigger_patch_shape =
 	HS_SHAPE(hs_trigger, patch_fields, .rule = one_automatic_kind);
 
@@ -136,7 +138,7 @@ static void narrow_leaves(json_t *v, int depth)
 	json_t *kid;
 	size_t i;
 
-	if (depth > 2 * HS_GROUP_DEPTH + 2)  /* an object and a list for each and/or/not */
+	if (depth > 2 * HS_GROUP_DEPTH + 2) /* an object and a list for each and/or/not */
 		return;
 	for (i = 0; match && hs_tags_match_names[i]; i++)
 		known = known || strcmp(match, hs_tags_match_names[i]) == 0;
@@ -169,7 +171,8 @@ static json_t *valid_members(struct hs_pool *pool, json_t *stored)
 		if (!v)
 			continue;
 		json_object_set(alone, name, v);
-		if (hs_check_object(pool, &hs_trigger_shape, "body", alone, &any, NULL, NULL) == HS_OK)
+		if (hs_check_object(pool, &hs_trigger_shape, "body", alone, &any, NULL, NULL) ==
+			HS_OK)
 			json_object_set(good, name, v);
 	}
 	if (hs_check_object(pool, &hs_trigger_shape, "body", good, &any, NULL, NULL) != HS_OK)
@@ -187,13 +190,14 @@ struct hs_trigger *hs_trigger_read(struct hs_pool *pool, const char *text)
 	if (hs_check_object(pool, &hs_trigger_shape, "body", stored, &t, NULL, NULL) == HS_OK)
 		return t;
 	repair(stored);
-	if (hs_check_object(pool, &hs_trigger_shape, "body", valid_members(pool, stored), &t, NULL, NULL) !=
-		HS_OK)
+	if (hs_check_object(pool, &hs_trigger_shape, "body", valid_members(pool, stored), &t, NULL,
+		    NULL) != HS_OK)
 		return hs_trigger_read(pool, NULL);
 	return t;
 }
 
-static void out_custom(struct hs_pool *pool, struct hs_out *o, const struct hs_field *f, const void *place)
+static void out_custom(
+	struct hs_pool *pool, struct hs_out *o, const struct hs_field *f, const void *place)
 {
 	if (f->custom == read_cron) {
 		hs_out_str(o, f->name, *(const char *const *)place);
@@ -241,7 +245,8 @@ static void out_member(struct hs_pool *pool, struct hs_out *o, const struct hs_f
 	}
 }
 
-void hs_trigger_out(struct hs_pool *pool, struct hs_out *o, const char *key, const struct hs_trigger *t)
+void hs_trigger_out(
+	struct hs_pool *pool, struct hs_out *o, const char *key, const struct hs_trigger *t)
 {
 	hs_out_open(o, key, '{');
 	for (size_t i = 0; i < HS_COUNT(create_fields); i++) {
@@ -264,8 +269,11 @@ const char *hs_trigger_text(struct hs_pool *pool, const struct hs_trigger *t)
 /* ---- merge ---- */
 
 static const size_t place_bytes[] = {
-	[HS_F_INT] = sizeof(int64_t), [HS_F_BOOL] = sizeof(bool), [HS_F_ENUM] = sizeof(int),
-	[HS_F_STRS] = sizeof(struct hs_strs), [HS_F_ENUMS] = sizeof(struct hs_strs),
+	[HS_F_INT] = sizeof(int64_t),
+	[HS_F_BOOL] = sizeof(bool),
+	[HS_F_ENUM] = sizeof(int),
+	[HS_F_STRS] = sizeof(struct hs_strs),
+	[HS_F_ENUMS] = sizeof(struct hs_strs),
 	[HS_F_CUSTOM] = sizeof(void *),
 };
 
@@ -282,11 +290,12 @@ static void take(struct hs_trigger *to, const struct hs_trigger *from, size_t i,
 
 static bool was_sent(const struct hs_trigger *sent, const char *name)
 {
-	return hs_given(&hs_trigger_patch_shape, sent, name) || hs_was_null(&hs_trigger_patch_shape, sent, name);
+	return hs_given(&hs_trigger_patch_shape, sent, name) ||
+	       hs_was_null(&hs_trigger_patch_shape, sent, name);
 }
 
-struct hs_trigger *hs_trigger_merge(struct hs_pool *pool, const struct hs_trigger *stored,
-	const struct hs_trigger *sent)
+struct hs_trigger *hs_trigger_merge(
+	struct hs_pool *pool, const struct hs_trigger *stored, const struct hs_trigger *sent)
 {
 	struct hs_trigger *merged = hs_pool_memdup(pool, stored, sizeof(*stored));
 	const struct hs_trigger *defaults = hs_trigger_read(pool, NULL);
@@ -307,8 +316,8 @@ struct hs_trigger *hs_trigger_merge(struct hs_pool *pool, const struct hs_trigge
 int64_t hs_trigger_interval(const struct hs_trigger *t, const struct hs_config *cfg)
 {
 	int64_t s = hs_trigger_has(t, "min_refresh_interval_seconds")
-		? t->min_refresh_interval_seconds
-		: hs_cfg_int(cfg, HS_S_mental_model_min_refresh_interval_seconds);
+			    ? t->min_refresh_interval_seconds
+			    : hs_cfg_int(cfg, HS_S_mental_model_min_refresh_interval_seconds);
 
 	return s < 0 ? 0 : s;
 }

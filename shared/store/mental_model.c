@@ -15,7 +15,7 @@ const char *const hs_detail_names[] = {"metadata", "content", "full", NULL};
 
 /* ---- columns, each level a prefix of the next ---- */
 
-#define C_METADATA                                                                                 \
+#define C_METADATA                                                                                     \
 	"m.bank_no, m.id, m.name, m.tags, m.trigger_json, m.last_refreshed_at, m.last_memory_seen_at," \
 	" m.read_until, m.last_refresh_failed_at, m.last_full_refreshed_at, m.created_at"
 #define C_CONTENT C_METADATA ", m.source_query, m.content, m.max_tokens"
@@ -32,10 +32,10 @@ const char *const hs_detail_names[] = {"metadata", "content", "full", NULL};
 		HS_COL_TIME(T, created_us), HS_COL_STR(T, source_query), HS_COL_STR(T, content),   \
 		HS_COL_INT(T, max_tokens), HS_COL_STR(T, reflect_response)
 
-static const struct hs_col columns[] = {COLS_FULL, HS_COL_TIME(T, clock_us), HS_COL_STR(T, structured_content),
-	HS_COL_STR(T, last_refreshed_source_query)};
-static const struct hs_col find_cols[] = {HS_COL_INT(T, bank_no), HS_COL_STR(T, id), HS_COL_STR(T, name),
-	HS_COL_STR(T, content)};
+static const struct hs_col columns[] = {COLS_FULL, HS_COL_TIME(T, clock_us),
+	HS_COL_STR(T, structured_content), HS_COL_STR(T, last_refreshed_source_query)};
+static const struct hs_col find_cols[] = {
+	HS_COL_INT(T, bank_no), HS_COL_STR(T, id), HS_COL_STR(T, name), HS_COL_STR(T, content)};
 #undef T
 
 #define CLOCK " LEFT JOIN bank_clock c ON c.bank_no = m.bank_no"
@@ -45,16 +45,32 @@ static const struct hs_col find_cols[] = {HS_COL_INT(T, bank_no), HS_COL_STR(T, 
 #define OF_BANK OF_BANK_AND("")
 
 enum {
-	SQL_GET_METADATA, SQL_GET_CONTENT, SQL_GET_FULL, SQL_LOAD, SQL_LOCK, SQL_FIND, SQL_COUNT,
-	SQL_BANK_CLOCK, SQL_HISTORY, SQL_INSERT, SQL_STAMP, SQL_DELETE, SQL_DELETE_TAGS,
-	SQL_DELETE_HISTORY, SQL_HISTORY_ADD, SQL_HISTORY_NTH, SQL_HISTORY_CUT, SQL_WRITES,
+	SQL_GET_METADATA,
+	SQL_GET_CONTENT,
+	SQL_GET_FULL,
+	SQL_LOAD,
+	SQL_LOCK,
+	SQL_FIND,
+	SQL_COUNT,
+	SQL_BANK_CLOCK,
+	SQL_HISTORY,
+	SQL_INSERT,
+	SQL_STAMP,
+	SQL_DELETE,
+	SQL_DELETE_TAGS,
+	SQL_DELETE_HISTORY,
+	SQL_HISTORY_ADD,
+	SQL_HISTORY_NTH,
+	SQL_HISTORY_CUT,
+	SQL_WRITES,
 };
 
 static const char *const sql[] = {
 	[SQL_GET_METADATA] = "SELECT " C_METADATA OF_BANK,
 	[SQL_GET_CONTENT] = "SELECT " C_CONTENT OF_BANK,
 	[SQL_GET_FULL] = "SELECT " C_CLOCK OF_BANK_AND(CLOCK),
-	[SQL_LOAD] = "SELECT " C_WHOLE " FROM mental_models m" CLOCK " WHERE m.bank_no = ? AND m.id = ?",
+	[SQL_LOAD] =
+		"SELECT " C_WHOLE " FROM mental_models m" CLOCK " WHERE m.bank_no = ? AND m.id = ?",
 	/* the clock row is not locked: it comes before models in the order of locks */
 	[SQL_LOCK] = "SELECT " C_FULL ", NULL, m.structured_content, m.last_refreshed_source_query"
 		     " FROM mental_models m WHERE m.bank_no = ? AND m.id = ? FOR UPDATE",
@@ -62,26 +78,33 @@ static const char *const sql[] = {
 	[SQL_COUNT] = "SELECT COUNT(*) FROM mental_models WHERE bank_no = ?",
 	[SQL_BANK_CLOCK] = "SELECT b.bank_no, c.last_write_at FROM banks b"
 			   " LEFT JOIN bank_clock c ON c.bank_no = b.bank_no WHERE b.bank_id = ?",
-	[SQL_HISTORY] = "SELECT h.kind, h.content, h.changed_at FROM banks b"
-			" JOIN mental_models m ON m.bank_no = b.bank_no AND m.id = ?"
-			" LEFT JOIN mental_model_history h ON h.bank_no = m.bank_no AND h.mental_model_id = m.id"
-			" WHERE b.bank_id = ? ORDER BY h.changed_at DESC, h.history_no DESC",
-	[SQL_INSERT] = "INSERT INTO mental_models (bank_no, id, name, source_query, content,"
-		       " structured_content, tags, max_tokens, trigger_json, embedding, embedder_no,"
-		       " last_refreshed_at, read_until, has_cron, after_consolidation, created_at)"
-		       " VALUES (?, ?, ?, ?, '', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-	[SQL_STAMP] = "UPDATE mental_models SET last_refresh_failed_at = ? WHERE bank_no = ? AND id = ?",
+	[SQL_HISTORY] =
+		"SELECT h.kind, h.content, h.changed_at FROM banks b"
+		" JOIN mental_models m ON m.bank_no = b.bank_no AND m.id = ?"
+		" LEFT JOIN mental_model_history h ON h.bank_no = m.bank_no AND h.mental_model_id = m.id"
+		" WHERE b.bank_id = ? ORDER BY h.changed_at DESC, h.history_no DESC",
+	[SQL_INSERT] =
+		"INSERT INTO mental_models (bank_no, id, name, source_query, content,"
+		" structured_content, tags, max_tokens, trigger_json, embedding, embedder_no,"
+		" last_refreshed_at, read_until, has_cron, after_consolidation, created_at)"
+		" VALUES (?, ?, ?, ?, '', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+	[SQL_STAMP] =
+		"UPDATE mental_models SET last_refresh_failed_at = ? WHERE bank_no = ? AND id = ?",
 	[SQL_DELETE] = "DELETE FROM mental_models WHERE bank_no = ? AND id = ?",
-	[SQL_DELETE_TAGS] = "DELETE FROM mental_model_tags WHERE bank_no = ? AND mental_model_id = ?",
+	[SQL_DELETE_TAGS] =
+		"DELETE FROM mental_model_tags WHERE bank_no = ? AND mental_model_id = ?",
 	[SQL_DELETE_HISTORY] =
 		"DELETE FROM mental_model_history WHERE bank_no = ? AND mental_model_id = ?",
-	[SQL_HISTORY_ADD] = "INSERT INTO mental_model_history (bank_no, mental_model_id, kind, content,"
-			    " changed_at) VALUES (?, ?, ?, ?, ?)",
-	[SQL_HISTORY_NTH] = "SELECT changed_at, history_no FROM mental_model_history WHERE bank_no = ?"
-			    " AND mental_model_id = ? AND kind = ? ORDER BY changed_at DESC, history_no DESC"
-			    " LIMIT 1 OFFSET ?",
-	[SQL_HISTORY_CUT] = "DELETE FROM mental_model_history WHERE bank_no = ? AND mental_model_id = ?"
-			    " AND kind = ? AND (changed_at < ? OR (changed_at = ? AND history_no <= ?))",
+	[SQL_HISTORY_ADD] =
+		"INSERT INTO mental_model_history (bank_no, mental_model_id, kind, content,"
+		" changed_at) VALUES (?, ?, ?, ?, ?)",
+	[SQL_HISTORY_NTH] =
+		"SELECT changed_at, history_no FROM mental_model_history WHERE bank_no = ?"
+		" AND mental_model_id = ? AND kind = ? ORDER BY changed_at DESC, history_no DESC"
+		" LIMIT 1 OFFSET ?",
+	[SQL_HISTORY_CUT] =
+		"DELETE FROM mental_model_history WHERE bank_no = ? AND mental_model_id = ?"
+		" AND kind = ? AND (changed_at < ? OR (changed_at = ? AND history_no <= ?))",
 	[SQL_WRITES] = "SELECT fact_type, tags, MAX(updated_at) FROM memory_units"
 		       " WHERE bank_no = ? AND updated_at > ? GROUP BY fact_type, tags",
 };
@@ -90,7 +113,7 @@ HS_SQL_LIST(hs_mental_model_sql, sql);
 static const struct {
 	int sql;
 	size_t n_cols;
-	const char *columns;  /* for lists: without the clock */
+	const char *columns; /* for lists: without the clock */
 } levels[] = {
 	[HS_METADATA] = {SQL_GET_METADATA, 11, C_METADATA},
 	[HS_CONTENT] = {SQL_GET_CONTENT, 14, C_CONTENT},
@@ -102,9 +125,12 @@ static const struct {
 static struct hs_mm no_model(void)
 {
 	return (struct hs_mm){
-		.last_refreshed_us = HS_TIME_NONE, .last_memory_seen_us = HS_TIME_NONE,
-		.read_until_us = HS_TIME_NONE, .last_refresh_failed_us = HS_TIME_NONE,
-		.last_full_refreshed_us = HS_TIME_NONE, .created_us = HS_TIME_NONE,
+		.last_refreshed_us = HS_TIME_NONE,
+		.last_memory_seen_us = HS_TIME_NONE,
+		.read_until_us = HS_TIME_NONE,
+		.last_refresh_failed_us = HS_TIME_NONE,
+		.last_full_refreshed_us = HS_TIME_NONE,
+		.created_us = HS_TIME_NONE,
 		.clock_us = HS_TIME_NONE,
 	};
 }
@@ -137,8 +163,8 @@ enum hs_rc hs_mm_get(struct hs_db *db, struct hs_pool *pool, const char *bank_id
 {
 	struct hs_rows rows;
 
-	HS_TRY(hs_db_select(db, pool, sql[levels[detail].sql], HS_BINDS(hs_b_str(id), hs_b_str(bank_id)), &rows,
-		err));
+	HS_TRY(hs_db_select(db, pool, sql[levels[detail].sql],
+		HS_BINDS(hs_b_str(id), hs_b_str(bank_id)), &rows, err));
 	return one(pool, &rows, columns, levels[detail].n_cols, id, ret, err);
 }
 
@@ -147,7 +173,8 @@ enum hs_rc hs_mm_find(struct hs_db *db, struct hs_pool *pool, const char *bank_i
 {
 	struct hs_rows rows;
 
-	HS_TRY(hs_db_select(db, pool, sql[SQL_FIND], HS_BINDS(hs_b_str(id), hs_b_str(bank_id)), &rows, err));
+	HS_TRY(hs_db_select(
+		db, pool, sql[SQL_FIND], HS_BINDS(hs_b_str(id), hs_b_str(bank_id)), &rows, err));
 	return one(pool, &rows, find_cols, HS_COUNT(find_cols), id, ret, err);
 }
 
@@ -199,8 +226,8 @@ static struct hs_scope list_scope(const struct hs_mm_list *in)
 	return s;
 }
 
-static struct hs_sql of_list(struct hs_pool *pool, const char *what, int64_t bank_no,
-	const struct hs_mm_list *in)
+static struct hs_sql of_list(
+	struct hs_pool *pool, const char *what, int64_t bank_no, const struct hs_mm_list *in)
 {
 	struct hs_sql q = hs_sql_new(pool);
 	struct hs_scope scope = list_scope(in);
@@ -219,7 +246,8 @@ enum hs_rc hs_mm_list(struct hs_db *db, struct hs_pool *pool, const struct hs_mm
 	struct hs_sql q;
 	struct hs_rows rows;
 
-	HS_TRY(hs_db_select(db, pool, sql[SQL_BANK_CLOCK], HS_BINDS(hs_b_str(in->bank_id)), &rows, err));
+	HS_TRY(hs_db_select(
+		db, pool, sql[SQL_BANK_CLOCK], HS_BINDS(hs_b_str(in->bank_id)), &rows, err));
 	if (rows.n == 0)
 		return hs_bank_missing(in->bank_id, err);
 	ret->bank_no = hs_row(&rows, 0)[0].i;
@@ -243,12 +271,13 @@ enum hs_rc hs_mm_list(struct hs_db *db, struct hs_pool *pool, const struct hs_mm
 	return HS_OK;
 }
 
-enum hs_rc hs_mm_history(struct hs_db *db, struct hs_pool *pool, const char *bank_id, const char *id,
-	struct hs_mm_event **ret, size_t *ret_n, struct hs_err *err)
+enum hs_rc hs_mm_history(struct hs_db *db, struct hs_pool *pool, const char *bank_id,
+	const char *id, struct hs_mm_event **ret, size_t *ret_n, struct hs_err *err)
 {
 	struct hs_rows rows;
 
-	HS_TRY(hs_db_select(db, pool, sql[SQL_HISTORY], HS_BINDS(hs_b_str(id), hs_b_str(bank_id)), &rows, err));
+	HS_TRY(hs_db_select(
+		db, pool, sql[SQL_HISTORY], HS_BINDS(hs_b_str(id), hs_b_str(bank_id)), &rows, err));
 	if (rows.n == 0)
 		return missing(id, err);
 	*ret = HS_NEW_ARRAY(pool, struct hs_mm_event, rows.n);
@@ -256,7 +285,8 @@ enum hs_rc hs_mm_history(struct hs_db *db, struct hs_pool *pool, const char *ban
 	for (size_t i = 0; i < *ret_n; i++) {
 		const struct hs_val *v = hs_row(&rows, i);
 
-		(*ret)[i] = (struct hs_mm_event){hs_str_eq(v[0].s, "refresh_failed"), v[1].s, v[2].i};
+		(*ret)[i] =
+			(struct hs_mm_event){hs_str_eq(v[0].s, "refresh_failed"), v[1].s, v[2].i};
 	}
 	return HS_OK;
 }
@@ -271,7 +301,7 @@ struct candidate {
 struct ranking {
 	struct hs_pool *pool;
 	const struct hs_mm_search *in;
-	struct candidate *best;  /* in->max of them, best first */
+	struct candidate *best; /* in->max of them, best first */
 	size_t n;
 };
 
@@ -312,8 +342,9 @@ enum hs_rc hs_mm_search(struct hs_db *db, struct hs_pool *pool, const struct hs_
 	if (in->max == 0 || in->dim == 0 || in->dim > HS_EMBED_DIM_MAX)
 		return HS_OK;
 	r.best = HS_NEW_ARRAY(pool, struct candidate, in->max);
-	hs_sql_add(&q, "SELECT m.id, m.embedding FROM mental_models m"
-		       " JOIN embedders e ON e.embedder_no = m.embedder_no AND e.tag = ? WHERE m.bank_no = ?");
+	hs_sql_add(&q,
+		"SELECT m.id, m.embedding FROM mental_models m"
+		" JOIN embedders e ON e.embedder_no = m.embedder_no AND e.tag = ? WHERE m.bank_no = ?");
 	hs_sql_bind(&q, hs_b_str(in->embedder));
 	hs_sql_bind(&q, hs_b_int(in->bank_no));
 	hs_scope_sql(&q, in->scope, &hs_scope_models);
@@ -348,7 +379,8 @@ enum hs_rc hs_mm_read(struct hs_db *db, struct hs_pool *pool, int64_t bank_no,
 	*ret_n = 0;
 	if (ids->n == 0)
 		return HS_OK;
-	hs_sql_add(&q, "SELECT " C_CONTENT " FROM mental_models m WHERE m.bank_no = ? AND m.id IN (");
+	hs_sql_add(
+		&q, "SELECT " C_CONTENT " FROM mental_models m WHERE m.bank_no = ? AND m.id IN (");
 	hs_sql_bind(&q, hs_b_int(bank_no));
 	hs_sql_list_str(&q, ids);
 	hs_sql_add(&q, ")");
@@ -371,8 +403,9 @@ enum hs_rc hs_mm_has_sibling(struct hs_db *db, struct hs_pool *pool, int64_t ban
 	struct hs_sql q = hs_sql_new(pool);
 	struct hs_rows rows;
 
-	hs_sql_add(&q, "SELECT 1 FROM mental_models m WHERE m.bank_no = ? AND m.content <> ''"
-		       " AND m.content <> 'Generating content...' AND m.content REGEXP '[^[:space:]]'");
+	hs_sql_add(&q,
+		"SELECT 1 FROM mental_models m WHERE m.bank_no = ? AND m.content <> ''"
+		" AND m.content <> 'Generating content...' AND m.content REGEXP '[^[:space:]]'");
 	hs_sql_bind(&q, hs_b_int(bank_no));
 	if (exclude->n > 0) {
 		hs_sql_add(&q, " AND m.id NOT IN (");
@@ -401,12 +434,13 @@ enum hs_rc hs_mm_newest_memory(struct hs_db *db, struct hs_pool *pool, int64_t b
 	return HS_OK;
 }
 
-enum hs_rc hs_mm_writes_since(struct hs_db *db, struct hs_pool *pool, int64_t bank_no, int64_t since_us,
-	struct hs_mm_writes **ret, size_t *ret_n, struct hs_err *err)
+enum hs_rc hs_mm_writes_since(struct hs_db *db, struct hs_pool *pool, int64_t bank_no,
+	int64_t since_us, struct hs_mm_writes **ret, size_t *ret_n, struct hs_err *err)
 {
 	struct hs_rows rows;
 
-	HS_TRY(hs_db_select(db, pool, sql[SQL_WRITES], HS_BINDS(hs_b_int(bank_no), hs_b_time(since_us)), &rows, err));
+	HS_TRY(hs_db_select(db, pool, sql[SQL_WRITES],
+		HS_BINDS(hs_b_int(bank_no), hs_b_time(since_us)), &rows, err));
 	*ret = HS_NEW_ARRAY(pool, struct hs_mm_writes, rows.n ? rows.n : 1);
 	*ret_n = rows.n;
 	for (size_t i = 0; i < rows.n; i++) {
@@ -414,7 +448,8 @@ enum hs_rc hs_mm_writes_since(struct hs_db *db, struct hs_pool *pool, int64_t ba
 		json_t *tags = NULL;
 
 		HS_TRY(hs_json_load(pool, v[1].s, &tags, err));
-		(*ret)[i] = (struct hs_mm_writes){hs_fact_type_find(v[0].s), hs_json_strs(pool, tags), v[2].i};
+		(*ret)[i] = (struct hs_mm_writes){
+			hs_fact_type_find(v[0].s), hs_json_strs(pool, tags), v[2].i};
 	}
 	return HS_OK;
 }
@@ -455,8 +490,8 @@ static struct hs_bind embedder_bind(const struct hs_mm_vector *v)
 	return v->v ? hs_b_int(v->embedder_no) : hs_b_null();
 }
 
-enum hs_rc hs_mm_insert(struct hs_db *db, struct hs_pool *pool, int64_t bank_no, const char *bank_id,
-	const struct hs_mm_new *m, struct hs_err *err)
+enum hs_rc hs_mm_insert(struct hs_db *db, struct hs_pool *pool, int64_t bank_no,
+	const char *bank_id, const struct hs_mm_new *m, struct hs_err *err)
 {
 	int64_t now_us = hs_now_us(), clock_us = HS_TIME_NONE;
 	enum hs_rc rc;
@@ -464,15 +499,16 @@ enum hs_rc hs_mm_insert(struct hs_db *db, struct hs_pool *pool, int64_t bank_no,
 	HS_TRY(hs_clock_lock(db, bank_no, err));
 	HS_TRY(hs_clock_read(db, bank_no, &clock_us, err));
 	rc = hs_db_exec(db, sql[SQL_INSERT],
-		HS_BINDS(hs_b_int(bank_no), hs_b_str(m->id), hs_b_str(m->name), hs_b_str(m->source_query),
-			hs_b_str(m->structured_content), hs_b_str(tags_text(pool, &m->tags)),
-			hs_b_int(m->max_tokens), hs_b_str(m->trigger), vector_bind(&m->vector),
-			embedder_bind(&m->vector), hs_b_time(now_us), hs_b_time(clock_us),
-			hs_b_bool(m->has_cron), hs_b_bool(m->after_consolidation), hs_b_time(now_us)),
+		HS_BINDS(hs_b_int(bank_no), hs_b_str(m->id), hs_b_str(m->name),
+			hs_b_str(m->source_query), hs_b_str(m->structured_content),
+			hs_b_str(tags_text(pool, &m->tags)), hs_b_int(m->max_tokens),
+			hs_b_str(m->trigger), vector_bind(&m->vector), embedder_bind(&m->vector),
+			hs_b_time(now_us), hs_b_time(clock_us), hs_b_bool(m->has_cron),
+			hs_b_bool(m->after_consolidation), hs_b_time(now_us)),
 		NULL, err);
 	if (rc == HS_E_DB_DUPLICATE)
-		return hs_fail(err, HS_E_CONFLICT, "Mental model '%s' already exists in bank '%s'", m->id,
-			bank_id);
+		return hs_fail(err, HS_E_CONFLICT, "Mental model '%s' already exists in bank '%s'",
+			m->id, bank_id);
 	HS_TRY(rc);
 	return put_tags(db, pool, bank_no, m->id, &m->tags, err);
 }
@@ -555,37 +591,42 @@ enum hs_rc hs_mm_update(struct hs_db *db, struct hs_pool *pool, int64_t bank_no,
 		return missing(id, err);
 	if (!c->tags)
 		return HS_OK;
-	HS_TRY(hs_db_exec(db, sql[SQL_DELETE_TAGS], HS_BINDS(hs_b_int(bank_no), hs_b_str(id)), NULL, err));
+	HS_TRY(hs_db_exec(
+		db, sql[SQL_DELETE_TAGS], HS_BINDS(hs_b_int(bank_no), hs_b_str(id)), NULL, err));
 	return put_tags(db, pool, bank_no, id, c->tags, err);
 }
 
-enum hs_rc hs_mm_history_add(struct hs_db *db, struct hs_pool *pool, int64_t bank_no, const char *id,
-	bool failed, const char *content, int64_t now_us, int64_t keep, struct hs_err *err)
+enum hs_rc hs_mm_history_add(struct hs_db *db, struct hs_pool *pool, int64_t bank_no,
+	const char *id, bool failed, const char *content, int64_t now_us, int64_t keep,
+	struct hs_err *err)
 {
 	const char *kind = failed ? "refresh_failed" : "version";
 	struct hs_rows rows;
 
 	HS_TRY(hs_db_exec(db, sql[SQL_HISTORY_ADD],
-		HS_BINDS(hs_b_int(bank_no), hs_b_str(id), hs_b_str(kind), hs_b_str(content), hs_b_time(now_us)),
+		HS_BINDS(hs_b_int(bank_no), hs_b_str(id), hs_b_str(kind), hs_b_str(content),
+			hs_b_time(now_us)),
 		NULL, err));
 	if (keep <= 0)
 		return HS_OK;
 	/* the newest one too many and all that are older */
 	HS_TRY(hs_db_select(db, pool, sql[SQL_HISTORY_NTH],
-		HS_BINDS(hs_b_int(bank_no), hs_b_str(id), hs_b_str(kind), hs_b_int(keep)), &rows, err));
+		HS_BINDS(hs_b_int(bank_no), hs_b_str(id), hs_b_str(kind), hs_b_int(keep)), &rows,
+		err));
 	if (rows.n == 0)
 		return HS_OK;
 	return hs_db_exec(db, sql[SQL_HISTORY_CUT],
-		HS_BINDS(hs_b_int(bank_no), hs_b_str(id), hs_b_str(kind), hs_b_time(hs_row(&rows, 0)[0].i),
-			hs_b_time(hs_row(&rows, 0)[0].i), hs_b_int(hs_row(&rows, 0)[1].i)),
+		HS_BINDS(hs_b_int(bank_no), hs_b_str(id), hs_b_str(kind),
+			hs_b_time(hs_row(&rows, 0)[0].i), hs_b_time(hs_row(&rows, 0)[0].i),
+			hs_b_int(hs_row(&rows, 0)[1].i)),
 		NULL, err);
 }
 
-enum hs_rc hs_mm_stamp_failure(struct hs_db *db, int64_t bank_no, const char *id, int64_t now_us,
-	struct hs_err *err)
+enum hs_rc hs_mm_stamp_failure(
+	struct hs_db *db, int64_t bank_no, const char *id, int64_t now_us, struct hs_err *err)
 {
-	return hs_db_exec(db, sql[SQL_STAMP], HS_BINDS(hs_b_time(now_us), hs_b_int(bank_no), hs_b_str(id)), NULL,
-		err);
+	return hs_db_exec(db, sql[SQL_STAMP],
+		HS_BINDS(hs_b_time(now_us), hs_b_int(bank_no), hs_b_str(id)), NULL, err);
 }
 
 struct removal {
@@ -600,11 +641,14 @@ static enum hs_rc remove_in_tx(struct hs_db *db, void *arg, struct hs_err *err)
 	uint64_t found = 0;
 
 	HS_TRY(hs_mm_find(db, r->pool, r->bank_id, r->id, &m, err));
-	HS_TRY(hs_db_exec(db, sql[SQL_DELETE], HS_BINDS(hs_b_int(m.bank_no), hs_b_str(r->id)), &found, err));
+	HS_TRY(hs_db_exec(
+		db, sql[SQL_DELETE], HS_BINDS(hs_b_int(m.bank_no), hs_b_str(r->id)), &found, err));
 	if (found == 0)
 		return missing(r->id, err);
-	HS_TRY(hs_db_exec(db, sql[SQL_DELETE_TAGS], HS_BINDS(hs_b_int(m.bank_no), hs_b_str(r->id)), NULL, err));
-	return hs_db_exec(db, sql[SQL_DELETE_HISTORY], HS_BINDS(hs_b_int(m.bank_no), hs_b_str(r->id)), NULL, err);
+	HS_TRY(hs_db_exec(db, sql[SQL_DELETE_TAGS], HS_BINDS(hs_b_int(m.bank_no), hs_b_str(r->id)),
+		NULL, err));
+	return hs_db_exec(db, sql[SQL_DELETE_HISTORY],
+		HS_BINDS(hs_b_int(m.bank_no), hs_b_str(r->id)), NULL, err);
 }
 
 enum hs_rc hs_mm_delete(struct hs_db *db, struct hs_pool *pool, const char *bank_id, const char *id,

@@ -77,7 +77,7 @@ static inline int64_t fixture_clock(struct fixture *f)
 
 struct fixture_memory {
 	struct fixture *f;
-	const char *id, *type, *tags;  /* tags: JSON text */
+	const char *id, *type, *tags; /* tags: JSON text */
 };
 
 static inline enum hs_rc fixture_memory_in_tx(struct hs_db *db, void *arg, struct hs_err *err)
@@ -92,15 +92,16 @@ static inline enum hs_rc fixture_memory_in_tx(struct hs_db *db, void *arg, struc
 	HS_TRY(hs_db_exec(db,
 		"INSERT INTO memory_units (bank_no, id, fact_type, text, tags, created_at, updated_at)"
 		" VALUES (?, ?, ?, 'text', ?, ?, ?)",
-		HS_BINDS(hs_b_int(f->bank.bank_no), hs_b_str(m->id), hs_b_str(m->type), hs_b_str(m->tags),
-			hs_b_time(stamp), hs_b_time(stamp)),
+		HS_BINDS(hs_b_int(f->bank.bank_no), hs_b_str(m->id), hs_b_str(m->type),
+			hs_b_str(m->tags), hs_b_time(stamp), hs_b_time(stamp)),
 		NULL, err));
 	HS_TRY(hs_json_load(f->pool, m->tags, &tags, err));
 	json_array_foreach(tags, i, tag)
 		HS_TRY(hs_db_exec(db,
 			"INSERT INTO unit_tags (bank_no, tag, unit_no)"
 			" SELECT bank_no, ?, unit_no FROM memory_units WHERE bank_no = ? AND id = ?",
-			HS_BINDS(hs_b_str(json_string_value(tag)), hs_b_int(f->bank.bank_no), hs_b_str(m->id)),
+			HS_BINDS(hs_b_str(json_string_value(tag)), hs_b_int(f->bank.bank_no),
+				hs_b_str(m->id)),
 			NULL, err));
 	return HS_OK;
 }
@@ -119,8 +120,10 @@ static inline enum hs_rc fixture_edit_in_tx(struct hs_db *db, void *arg, struct 
 	int64_t stamp;
 
 	HS_TRY(hs_clock_advance(db, m->f->bank.bank_no, &stamp, err));
-	return hs_db_exec(db, "UPDATE memory_units SET text = 'edited', updated_at = ? WHERE bank_no = ? AND id = ?",
-		HS_BINDS(hs_b_time(stamp), hs_b_int(m->f->bank.bank_no), hs_b_str(m->id)), NULL, err);
+	return hs_db_exec(db,
+		"UPDATE memory_units SET text = 'edited', updated_at = ? WHERE bank_no = ? AND id = ?",
+		HS_BINDS(hs_b_time(stamp), hs_b_int(m->f->bank.bank_no), hs_b_str(m->id)), NULL,
+		err);
 }
 
 static inline void fixture_edit(struct fixture *f, const char *id)
@@ -173,7 +176,10 @@ static inline enum hs_rc fixture_try_model(struct fixture *f, const char *id, co
 	json_t *list = NULL;
 
 	OK(f, hs_json_load(f->pool, tags, &list, &f->err));
-	m.row = (struct hs_mm_new){.id = id, .name = id, .source_query = "?", .max_tokens = 2048,
+	m.row = (struct hs_mm_new){.id = id,
+		.name = id,
+		.source_query = "?",
+		.max_tokens = 2048,
 		.tags = hs_json_strs(f->pool, list),
 		.trigger = hs_trigger_text(f->pool, hs_trigger_read(f->pool, trigger))};
 	if (vector)
@@ -181,8 +187,8 @@ static inline enum hs_rc fixture_try_model(struct fixture *f, const char *id, co
 	return hs_tx_run(f->db, fixture_model_in_tx, &m, &f->err);
 }
 
-static inline const char *fixture_model(struct fixture *f, const char *id, const char *tags,
-	const char *trigger)
+static inline const char *fixture_model(
+	struct fixture *f, const char *id, const char *tags, const char *trigger)
 {
 	OK(f, fixture_try_model(f, id, tags, trigger, NULL));
 	return id;
@@ -204,7 +210,8 @@ static inline void fixture_change(struct fixture *f, const char *id, struct hs_m
 	OK(f, hs_tx_run(f->db, fixture_change_in_tx, &m, &f->err));
 }
 
-static inline struct hs_mm_page fixture_list(struct fixture *f, struct hs_mm_list in, bool **ret_stale)
+static inline struct hs_mm_page fixture_list(
+	struct fixture *f, struct hs_mm_list in, bool **ret_stale)
 {
 	struct hs_mm_page page;
 
@@ -213,7 +220,8 @@ static inline struct hs_mm_page fixture_list(struct fixture *f, struct hs_mm_lis
 		in.limit = -1;
 	OK(f, hs_mm_list(f->db, f->pool, &in, &page, &f->err));
 	*ret_stale = HS_NEW_ARRAY(f->pool, bool, page.n + 1);
-	OK(f, hs_models_stale(f->db, f->pool, page.bank_no, page.clock_us, page.v, page.n, *ret_stale, &f->err));
+	OK(f, hs_models_stale(f->db, f->pool, page.bank_no, page.clock_us, page.v, page.n,
+		      *ret_stale, &f->err));
 	return page;
 }
 

@@ -34,13 +34,21 @@ static void tags_filter_the_list_without_untagged_models(void **state)
 	fixture_model(f, "m4", "[\"c\",\"c\"]", NULL);
 	assert_string_equal(listed(f, (struct hs_mm_list){0}), "m4 m3 m2 m1");
 	assert_string_equal(listed(f, (struct hs_mm_list){.match = EXACT}), "m4 m3 m2 m1");
-	assert_string_equal(listed(f, (struct hs_mm_list){.tags = strs(f, "[\"a\",\"c\"]"), .match = ANY}),
+	assert_string_equal(
+		listed(f, (struct hs_mm_list){.tags = strs(f, "[\"a\",\"c\"]"), .match = ANY}),
 		"m4 m3 m2");
-	assert_string_equal(listed(f, (struct hs_mm_list){.tags = strs(f, "[\"a\",\"b\"]"), .match = ALL}), "m3");
-	assert_string_equal(listed(f, (struct hs_mm_list){.tags = strs(f, "[\"a\",\"b\"]"), .match = EXACT}), "m3");
-	assert_string_equal(listed(f, (struct hs_mm_list){.tags = strs(f, "[\"a\"]"), .match = EXACT}), "m2");
-	assert_string_equal(listed(f, (struct hs_mm_list){.tags = strs(f, "[\"c\"]"), .match = EXACT}), "m4");
-	assert_string_equal(listed(f, (struct hs_mm_list){.tags = strs(f, "[\"A\"]"), .match = ANY}), "");
+	assert_string_equal(
+		listed(f, (struct hs_mm_list){.tags = strs(f, "[\"a\",\"b\"]"), .match = ALL}),
+		"m3");
+	assert_string_equal(
+		listed(f, (struct hs_mm_list){.tags = strs(f, "[\"a\",\"b\"]"), .match = EXACT}),
+		"m3");
+	assert_string_equal(
+		listed(f, (struct hs_mm_list){.tags = strs(f, "[\"a\"]"), .match = EXACT}), "m2");
+	assert_string_equal(
+		listed(f, (struct hs_mm_list){.tags = strs(f, "[\"c\"]"), .match = EXACT}), "m4");
+	assert_string_equal(
+		listed(f, (struct hs_mm_list){.tags = strs(f, "[\"A\"]"), .match = ANY}), "");
 }
 
 static void test_models_case_05_pages_show_every_model_once(void **state)
@@ -52,7 +60,9 @@ static void test_models_case_05_pages_show_every_model_once(void **state)
 
 	for (size_t i = 0; i < 5; i++)
 		fixture_change(f, fixture_model(f, hs_pool_printf(f->pool, "m%zu", i), NULL, NULL),
-			(struct hs_mm_change){.refreshed = true, .now_us = now_us, .read_until_us = now_us,
+			(struct hs_mm_change){.refreshed = true,
+				.now_us = now_us,
+				.read_until_us = now_us,
 				.memory_seen_us = HS_TIME_NONE});
 	assert_string_equal(listed(f, (struct hs_mm_list){.limit = 2}), "m4 m3");
 	assert_string_equal(listed(f, (struct hs_mm_list){.limit = 2, .offset = 2}), "m2 m1");
@@ -68,8 +78,10 @@ static void levels_show_what_they_should(void **state)
 	const char *id = fixture_model(f, "m", "[\"a\"]", NULL);
 	struct hs_mm m;
 
-	fixture_change(f, id, (struct hs_mm_change){.set_content = true, .content = "text\n",
-		.reflect_response = "{\"text\":\"t\"}"});
+	fixture_change(f, id,
+		(struct hs_mm_change){.set_content = true,
+			.content = "text\n",
+			.reflect_response = "{\"text\":\"t\"}"});
 	OK(f, hs_mm_get(f->db, f->pool, f->bank.bank_id, id, HS_METADATA, &m, &f->err));
 	assert_string_equal(m.tags, "[\"a\"]");
 	assert_null(m.content);
@@ -81,9 +93,11 @@ static void levels_show_what_they_should(void **state)
 	OK(f, hs_mm_get(f->db, f->pool, f->bank.bank_id, id, HS_FULL, &m, &f->err));
 	assert_string_equal(m.reflect_response, "{\"text\":\"t\"}");
 	assert_true(m.clock_us == fixture_clock(f));
-	assert_int_equal(hs_mm_get(f->db, f->pool, f->bank.bank_id, "M", HS_FULL, &m, &f->err), HS_E_NOT_FOUND);
+	assert_int_equal(hs_mm_get(f->db, f->pool, f->bank.bank_id, "M", HS_FULL, &m, &f->err),
+		HS_E_NOT_FOUND);
 	assert_string_equal(f->err.msg, "Mental model 'M' not found");
-	assert_int_equal(hs_mm_get(f->db, f->pool, "no bank", id, HS_FULL, &m, &f->err), HS_E_NOT_FOUND);
+	assert_int_equal(
+		hs_mm_get(f->db, f->pool, "no bank", id, HS_FULL, &m, &f->err), HS_E_NOT_FOUND);
 }
 
 static void test_models_case_57_the_list_of_an_unknown_bank(void **state)
@@ -103,8 +117,9 @@ static void test_fault_64_an_id_that_exists_stays_as_it_is(void **state)
 
 	fixture_model(f, "team", "[\"a\"]", NULL);
 	assert_int_equal(fixture_try_model(f, "team", "[\"b\"]", NULL, NULL), HS_E_CONFLICT);
-	assert_string_equal(f->err.msg, hs_pool_printf(f->pool, "Mental model 'team' already exists in bank '%s'",
-		f->bank.bank_id));
+	assert_string_equal(f->err.msg,
+		hs_pool_printf(f->pool, "Mental model 'team' already exists in bank '%s'",
+			f->bank.bank_id));
 	OK(f, hs_mm_get(f->db, f->pool, f->bank.bank_id, "team", HS_FULL, &m, &f->err));
 	assert_string_equal(m.tags, "[\"a\"]");
 	assert_string_equal(listed(f, (struct hs_mm_list){.tags = strs(f, "[\"b\"]")}), "");
@@ -123,8 +138,8 @@ static enum hs_rc event_in_tx(struct hs_db *db, void *arg, struct hs_err *err)
 {
 	struct event *e = arg;
 
-	return hs_mm_history_add(db, e->f->pool, e->f->bank.bank_no, "m", e->failed, e->content, hs_now_us(), e->keep,
-		err);
+	return hs_mm_history_add(db, e->f->pool, e->f->bank.bank_no, "m", e->failed, e->content,
+		hs_now_us(), e->keep, err);
 }
 
 static void add_events(struct fixture *f, const char *prefix, size_t n, bool failed, int64_t keep)
@@ -179,8 +194,10 @@ static void deleting_a_model_takes_tags_and_history_along(void **state)
 	fixture_model(f, "m", "[\"a\"]", NULL);
 	add_events(f, "v", 2, false, 50);
 	OK(f, hs_mm_delete(f->db, f->pool, f->bank.bank_id, "m", &f->err));
-	assert_int_equal(hs_mm_delete(f->db, f->pool, f->bank.bank_id, "m", &f->err), HS_E_NOT_FOUND);
-	assert_int_equal(hs_mm_history(f->db, f->pool, f->bank.bank_id, "m", &v, &n, &f->err), HS_E_NOT_FOUND);
+	assert_int_equal(
+		hs_mm_delete(f->db, f->pool, f->bank.bank_id, "m", &f->err), HS_E_NOT_FOUND);
+	assert_int_equal(hs_mm_history(f->db, f->pool, f->bank.bank_id, "m", &v, &n, &f->err),
+		HS_E_NOT_FOUND);
 	fixture_model(f, "m", NULL, NULL);
 	assert_string_equal(events(f), "");
 	assert_string_equal(listed(f, (struct hs_mm_list){.tags = strs(f, "[\"a\"]")}), "");
@@ -193,16 +210,19 @@ static int64_t embedder(struct fixture *f, const char *tag)
 	struct hs_rows rows;
 
 	/* 1062 when an earlier test made it */
-	if (hs_db_exec(f->db, "INSERT INTO embedders (tag) VALUES (?)", HS_BINDS(hs_b_str(tag)), NULL, &f->err) != HS_OK)
+	if (hs_db_exec(f->db, "INSERT INTO embedders (tag) VALUES (?)", HS_BINDS(hs_b_str(tag)),
+		    NULL, &f->err) != HS_OK)
 		assert_int_equal(f->err.rc, HS_E_DB_DUPLICATE);
 	OK(f, hs_db_select(f->db, f->pool, "SELECT embedder_no FROM embedders WHERE tag = ?",
-		HS_BINDS(hs_b_str(tag)), &rows, &f->err));
+		      HS_BINDS(hs_b_str(tag)), &rows, &f->err));
 	return hs_row(&rows, 0)[0].i;
 }
 
-static void with_vector(struct fixture *f, const char *id, const char *tags, const char *tag, float x, float y)
+static void with_vector(
+	struct fixture *f, const char *id, const char *tags, const char *tag, float x, float y)
 {
-	float size = sqrtf(x * x + y * y), v[2] = {size > 0 ? x / size : 0, size > 0 ? y / size : 0};
+	float size = sqrtf(x * x + y * y),
+	      v[2] = {size > 0 ? x / size : 0, size > 0 ? y / size : 0};
 	struct hs_mm_vector vector = {v, 2, embedder(f, tag)};
 
 	OK(f, fixture_try_model(f, id, tags, NULL, &vector));
@@ -246,7 +266,8 @@ static void search_ranks_vectors_of_the_present_embedder(void **state)
 	assert_string_equal(found(f, (struct hs_mm_search){.max = 2}), "near middle");
 	assert_string_equal(found(f, (struct hs_mm_search){.max = 1}), "near");
 	assert_string_equal(found(f, (struct hs_mm_search){.max = 0}), "");
-	assert_string_equal(found(f, (struct hs_mm_search){.max = 5, .exclude = strs(f, "[\"near\",\"zero\"]")}),
+	assert_string_equal(found(f, (struct hs_mm_search){.max = 5,
+					     .exclude = strs(f, "[\"near\",\"zero\"]")}),
 		"middle far");
 	scope.tags = strs(f, "[\"a\"]");
 	scope.match = HS_ANY_STRICT;
@@ -287,7 +308,8 @@ static void only_written_bodies_are_siblings(void **state)
 
 	fixture_model(f, "m", NULL, NULL);
 	for (size_t i = 0; i < HS_COUNT(unwritten); i++) {
-		fixture_change(f, "m", (struct hs_mm_change){.set_content = true, .content = unwritten[i]});
+		fixture_change(f, "m",
+			(struct hs_mm_change){.set_content = true, .content = unwritten[i]});
 		assert_false(sibling(f, "[]"));
 	}
 	fixture_change(f, "m", (struct hs_mm_change){.set_content = true, .content = " \n x"});
@@ -304,12 +326,17 @@ static void the_failure_stamp_stands_until_a_refresh_completes(void **state)
 	fixture_model(f, "m", NULL, NULL);
 	OK(f, hs_mm_stamp_failure(f->db, f->bank.bank_no, "m", hs_now_us(), &f->err));
 	OK(f, hs_mm_stamp_failure(f->db, f->bank.bank_no, "gone", hs_now_us(), &f->err));
-	fixture_change(f, "m", (struct hs_mm_change){.name = "other", .set_content = true, .content = ""});
+	fixture_change(
+		f, "m", (struct hs_mm_change){.name = "other", .set_content = true, .content = ""});
 	OK(f, hs_mm_load(f->db, f->pool, f->bank.bank_no, "m", &m, &f->err));
 	assert_true(m.last_refresh_failed_us != HS_TIME_NONE);
 	assert_true(m.clock_us == fixture_clock(f));
-	fixture_change(f, "m", (struct hs_mm_change){.refreshed = true, .now_us = hs_now_us(),
-		.read_until_us = m.clock_us, .memory_seen_us = HS_TIME_NONE, .refreshed_full = true});
+	fixture_change(f, "m",
+		(struct hs_mm_change){.refreshed = true,
+			.now_us = hs_now_us(),
+			.read_until_us = m.clock_us,
+			.memory_seen_us = HS_TIME_NONE,
+			.refreshed_full = true});
 	OK(f, hs_mm_load(f->db, f->pool, f->bank.bank_no, "m", &m, &f->err));
 	assert_true(m.last_refresh_failed_us == HS_TIME_NONE);
 	assert_true(m.last_memory_seen_us == HS_TIME_NONE);

@@ -26,7 +26,8 @@ static void test_models_case_10_a_tagged_model_wants_all_its_tags(void **state)
 
 	assert_false(after_write(f, "[\"a\",\"b\"]", NULL, "world", "[\"a\"]"));
 	assert_true(after_write(f, "[\"a\",\"b\"]", NULL, "world", "[\"a\",\"b\",\"c\"]"));
-	assert_true(after_write(f, "[\"a\",\"b\"]", "{\"tags_match\":\"any\"}", "world", "[\"a\"]"));
+	assert_true(
+		after_write(f, "[\"a\",\"b\"]", "{\"tags_match\":\"any\"}", "world", "[\"a\"]"));
 	assert_false(after_write(f, "[\"a\"]", NULL, "world", "[\"A\"]"));
 }
 
@@ -67,7 +68,8 @@ static void test_models_case_13_groups_that_mean_untagged_writes(void **state)
 	assert_true(after_write(f, NULL, not_x, "world", "[]"));
 	assert_false(after_write(f, NULL, not_x, "world", "[\"x\"]"));
 	/* a leaf under a not stays as it is: untagged writes are inside `any`, so outside its negation */
-	assert_false(after_write(f, NULL, "{\"tag_groups\":[{\"not\":{\"tags\":[\"x\"],\"match\":\"any\"}}]}", "world",
+	assert_false(after_write(f, NULL,
+		"{\"tag_groups\":[{\"not\":{\"tags\":[\"x\"],\"match\":\"any\"}}]}", "world",
 		"[]"));
 	assert_true(after_write(f, "[\"a\"]", "{\"tag_groups\":[]}", "world", "[]"));
 	assert_true(after_write(f, NULL, "{\"tags_match\":\"exact\"}", "world", "[]"));
@@ -78,28 +80,36 @@ static void test_models_case_14_other_fact_types_do_not_count(void **state)
 {
 	struct fixture *f = *state;
 
-	assert_false(after_write(f, "[\"a\"]", "{\"fact_types\":[\"world\"]}", "experience", "[\"a\"]"));
+	assert_false(
+		after_write(f, "[\"a\"]", "{\"fact_types\":[\"world\"]}", "experience", "[\"a\"]"));
 	assert_true(after_write(f, "[\"a\"]", "{\"fact_types\":[\"world\"]}", "world", "[\"a\"]"));
 }
 
 static void test_models_case_15_the_list_answers_like_the_single_read(void **state)
 {
 	static const char *const rows[][2] = {
-		{NULL, NULL}, {"[\"a\"]", NULL}, {"[\"a\",\"b\"]", NULL}, {"[\"a\"]", "{\"tags_match\":\"any\"}"},
-		{"[\"b\"]", "{\"tags_match\":\"all\"}"}, {"[\"a\"]", "{\"tags_match\":\"all_strict\"}"},
-		{"[\"a\"]", "{\"tags_match\":\"exact\"}"}, {NULL, "{\"fact_types\":[\"observation\"]}"},
+		{NULL, NULL},
+		{"[\"a\"]", NULL},
+		{"[\"a\",\"b\"]", NULL},
+		{"[\"a\"]", "{\"tags_match\":\"any\"}"},
+		{"[\"b\"]", "{\"tags_match\":\"all\"}"},
+		{"[\"a\"]", "{\"tags_match\":\"all_strict\"}"},
+		{"[\"a\"]", "{\"tags_match\":\"exact\"}"},
+		{NULL, "{\"fact_types\":[\"observation\"]}"},
 		{NULL, "{\"tag_groups\":[{\"or\":[{\"tags\":[\"a\"]},{\"tags\":[\"c\"]}]}]}"},
 		{NULL, "{\"tag_groups\":[{\"and\":[{\"tags\":[\"a\"]},{\"not\":{\"tags\":[\"b\"]}}]}]}"},
 		{"[\"a\"]", "{\"tag_groups\":[]}"},
 	};
-	static const char *const writes[] = {"[]", "[\"a\"]", "[\"b\",\"a\"]", "[\"c\"]", "[\"d\"]"};
+	static const char *const writes[] = {
+		"[]", "[\"a\"]", "[\"b\",\"a\"]", "[\"c\"]", "[\"d\"]"};
 	struct fixture *f = *state;
 	const char *last = NULL;
 	size_t stale = 0;
 
 	for (size_t w = 0; w < HS_COUNT(writes); w++) {
 		for (size_t i = 0; i < HS_COUNT(rows); i++)
-			fixture_model(f, hs_pool_printf(f->pool, "m-%zu-%zu", w, i), rows[i][0], rows[i][1]);
+			fixture_model(f, hs_pool_printf(f->pool, "m-%zu-%zu", w, i), rows[i][0],
+				rows[i][1]);
 		last = fixture_memory(f, w % 2 ? "world" : "experience", writes[w]);
 	}
 	fixture_remove(f, last);
@@ -143,11 +153,17 @@ static void test_models_case_20_the_watermark_counts_not_the_wall_clock(void **s
 	fixture_memory(f, "world", "[]");
 	seen = fixture_clock(f);
 	fixture_memory(f, "world", "[]");
-	fixture_change(f, id, (struct hs_mm_change){.refreshed = true, .now_us = hs_now_us() + HS_SECOND_US,
-		.read_until_us = seen, .memory_seen_us = seen});
+	fixture_change(f, id,
+		(struct hs_mm_change){.refreshed = true,
+			.now_us = hs_now_us() + HS_SECOND_US,
+			.read_until_us = seen,
+			.memory_seen_us = seen});
 	assert_true(fixture_stale(f, id));
-	fixture_change(f, id, (struct hs_mm_change){.refreshed = true, .now_us = hs_now_us(),
-		.read_until_us = fixture_clock(f), .memory_seen_us = fixture_clock(f)});
+	fixture_change(f, id,
+		(struct hs_mm_change){.refreshed = true,
+			.now_us = hs_now_us(),
+			.read_until_us = fixture_clock(f),
+			.memory_seen_us = fixture_clock(f)});
 	assert_false(fixture_stale(f, id));
 }
 

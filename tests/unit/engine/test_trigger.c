@@ -61,8 +61,8 @@ static struct hs_trigger *patch_of(struct hs_pool *pool, const char *text)
 }
 
 /* text of the trigger holds this member with this value */
-static void assert_member(struct hs_pool *pool, const struct hs_trigger *t, const char *name,
-	const char *want)
+static void assert_member(
+	struct hs_pool *pool, const struct hs_trigger *t, const char *name, const char *want)
 {
 	json_t *v = json(pool, hs_trigger_text(pool, t));
 	const char *got = hs_json_text(pool, json_object_get(v, name));
@@ -79,7 +79,8 @@ static void every_member_is_shown_with_its_default(void **state)
 	assert_string_equal(hs_trigger_text(pool, hs_trigger_read(pool, "{}")), every_default);
 	assert_string_equal(hs_trigger_text(pool, hs_trigger_read(pool, "no json")), every_default);
 	assert_string_equal(hs_trigger_text(pool, hs_trigger_read(pool, "[1]")), every_default);
-	assert_string_equal(hs_trigger_text(pool, hs_trigger_read(pool, every_default)), every_default);
+	assert_string_equal(
+		hs_trigger_text(pool, hs_trigger_read(pool, every_default)), every_default);
 }
 
 static void a_stored_trigger_reads_back_as_it_is(void **state)
@@ -107,14 +108,17 @@ static void test_models_case_06_bad_triggers_are_refused(void **state)
 	} bad[] = {
 		{"{\"fact_types\":[]}", "[\"body\",\"fact_types\"]"},
 		{"{\"fact_types\":[\"opinion\"]}", "[\"body\",\"fact_types\",0]"},
-		{"{\"refresh_after_consolidation\":true,\"refresh_cron\":\"* * * * *\"}", "[\"body\"]"},
+		{"{\"refresh_after_consolidation\":true,\"refresh_cron\":\"* * * * *\"}",
+			"[\"body\"]"},
 		{"{\"refresh_cron\":\"61 * * * *\"}", "[\"body\",\"refresh_cron\"]"},
 		{"{\"full_refresh_cron\":\"61 * * * *\"}", "[\"body\",\"full_refresh_cron\"]"},
 		{"{\"refresh_cron\":5}", "[\"body\",\"refresh_cron\"]"},
 		{"{\"response_schema\":{\"type\":\"object\"}}", "[\"body\",\"response_schema\"]"},
 		{"{\"response_schema\":{\"properties\":{}}}", "[\"body\",\"response_schema\"]"},
-		{"{\"response_schema\":{\"type\":\"array\",\"properties\":{\"a\":{}}}}", "[\"body\",\"response_schema\"]"},
-		{"{\"response_schema\":{\"properties\":{\"a\":1}}}", "[\"body\",\"response_schema\"]"},
+		{"{\"response_schema\":{\"type\":\"array\",\"properties\":{\"a\":{}}}}",
+			"[\"body\",\"response_schema\"]"},
+		{"{\"response_schema\":{\"properties\":{\"a\":1}}}",
+			"[\"body\",\"response_schema\"]"},
 		{"{\"response_schema\":{\"properties\":{\"a\":{\"type\":[\"string\",\"null\"]}}}}",
 			"[\"body\",\"response_schema\"]"},
 		{"{\"response_schema\":{\"properties\":{\"a\":{\"type\":\"nonsense\"}}}}",
@@ -124,14 +128,16 @@ static void test_models_case_06_bad_triggers_are_refused(void **state)
 		{"{\"response_schema\":{\"properties\":{\"a\":{}},\"required\":\"a\"}}",
 			"[\"body\",\"response_schema\"]"},
 		{"{\"response_schema\":[]}", "[\"body\",\"response_schema\"]"},
-		{"{\"tag_groups\":[{\"tags\":[\"a\"],\"resolve\":\"fuzzy\"}]}", "[\"body\",\"tag_groups\"]"},
+		{"{\"tag_groups\":[{\"tags\":[\"a\"],\"resolve\":\"fuzzy\"}]}",
+			"[\"body\",\"tag_groups\"]"},
 		{"{\"tag_groups\":[{\"not\":{\"or\":[{\"tags\":[\"a\"],\"resolve\":\"fuzzy\"}]}}]}",
 			"[\"body\",\"tag_groups\"]"},
 		{"{\"budget\":\"max\"}", "[\"body\",\"budget\"]"},
 		{"{\"mode\":\"fast\"}", "[\"body\",\"mode\"]"},
 		{"{\"mode\":null}", "[\"body\",\"mode\"]"},
 		{"{\"keep_trace\":null}", "[\"body\",\"keep_trace\"]"},
-		{"{\"min_refresh_interval_seconds\":-1}", "[\"body\",\"min_refresh_interval_seconds\"]"},
+		{"{\"min_refresh_interval_seconds\":-1}",
+			"[\"body\",\"min_refresh_interval_seconds\"]"},
 		{"{\"reflect_search_observations_max_tokens\":0}",
 			"[\"body\",\"reflect_search_observations_max_tokens\"]"},
 		{"{\"reflect_search_mental_models_max_tokens\":0}",
@@ -158,13 +164,19 @@ static void what_is_allowed_is_kept(void **state)
 	struct hs_trigger *t;
 	struct hs_err err = {0};
 
-	assert_int_equal(check(pool, &hs_trigger_shape,
-		"{\"refresh_after_consolidation\":true,\"refresh_cron\":\" \\t \",\"unknown\":1}", &t, &err), HS_OK);
+	assert_int_equal(
+		check(pool, &hs_trigger_shape,
+			"{\"refresh_after_consolidation\":true,\"refresh_cron\":\" \\t \",\"unknown\":1}",
+			&t, &err),
+		HS_OK);
 	assert_member(pool, t, "refresh_cron", "null");
 	assert_member(pool, t, "refresh_after_consolidation", "true");
-	assert_int_equal(check(pool, &hs_trigger_shape,
-		"{\"refresh_after_consolidation\":false,\"refresh_cron\":\"  0 3 * * *  \","
-		"\"full_refresh_cron\":\"0 0 * * 1\",\"tag_groups\":[],\"recall_max_tokens\":\"7\"}", &t, &err), HS_OK);
+	assert_int_equal(
+		check(pool, &hs_trigger_shape,
+			"{\"refresh_after_consolidation\":false,\"refresh_cron\":\"  0 3 * * *  \","
+			"\"full_refresh_cron\":\"0 0 * * 1\",\"tag_groups\":[],\"recall_max_tokens\":\"7\"}",
+			&t, &err),
+		HS_OK);
 	assert_member(pool, t, "refresh_cron", "\"0 3 * * *\"");
 	assert_member(pool, t, "tag_groups", "[]");
 	assert_member(pool, t, "recall_max_tokens", "7");
@@ -189,7 +201,8 @@ static void a_broken_stored_member_is_at_its_default(void **state)
 	assert_member(pool, t, "min_refresh_interval_seconds", "null");
 	assert_member(pool, t, "recall_max_tokens", "12");
 	assert_member(pool, t, "keep_trace", "true");
-	t = hs_trigger_read(pool, "{\"refresh_after_consolidation\":true,\"refresh_cron\":\"0 3 * * *\"}");
+	t = hs_trigger_read(
+		pool, "{\"refresh_after_consolidation\":true,\"refresh_cron\":\"0 3 * * *\"}");
 	assert_member(pool, t, "refresh_after_consolidation", "false");
 	assert_member(pool, t, "refresh_cron", "\"0 3 * * *\"");
 	t = hs_trigger_read(pool, "{\"min_refresh_interval_seconds\":-20}");
@@ -203,7 +216,8 @@ static void an_unknown_match_never_widens_a_scope(void **state)
 	struct hs_scope s = hs_model_scope(pool, t, "[\"a\",\"b\"]");
 
 	assert_int_equal(s.match, HS_ALL_STRICT);
-	t = hs_trigger_read(pool, "{\"tag_groups\":[{\"or\":[{\"tags\":[\"a\"],\"match\":\"fnord\"}]}]}");
+	t = hs_trigger_read(
+		pool, "{\"tag_groups\":[{\"or\":[{\"tags\":[\"a\"],\"match\":\"fnord\"}]}]}");
 	assert_member(pool, t, "tag_groups",
 		"[{\"or\":[{\"tags\":[\"a\"],\"match\":\"all_strict\",\"resolve\":\"exact\"}]}]");
 }
@@ -211,9 +225,10 @@ static void an_unknown_match_never_widens_a_scope(void **state)
 static void test_models_case_03_a_patch_is_merged(void **state)
 {
 	struct hs_pool *pool = *state;
-	const struct hs_trigger *stored =
-		hs_trigger_read(pool, "{\"mode\":\"delta\",\"refresh_cron\":\"0 3 * * *\",\"recall_max_tokens\":5}");
-	const struct hs_trigger *t = hs_trigger_merge(pool, stored, patch_of(pool, "{\"keep_trace\":true}"));
+	const struct hs_trigger *stored = hs_trigger_read(pool,
+		"{\"mode\":\"delta\",\"refresh_cron\":\"0 3 * * *\",\"recall_max_tokens\":5}");
+	const struct hs_trigger *t =
+		hs_trigger_merge(pool, stored, patch_of(pool, "{\"keep_trace\":true}"));
 
 	assert_member(pool, t, "mode", "\"delta\"");
 	assert_member(pool, t, "refresh_cron", "\"0 3 * * *\"");
@@ -235,7 +250,8 @@ static void test_models_case_03_a_patch_is_merged(void **state)
 	assert_member(pool, t, "refresh_after_consolidation", "false");
 	assert_member(pool, t, "full_refresh_cron", "\"1 1 * * *\"");
 
-	t = hs_trigger_merge(pool, t, patch_of(pool, "{\"mode\":null,\"keep_trace\":null,\"recall_max_tokens\":null}"));
+	t = hs_trigger_merge(pool, t,
+		patch_of(pool, "{\"mode\":null,\"keep_trace\":null,\"recall_max_tokens\":null}"));
 	assert_member(pool, t, "mode", "\"full\"");
 	assert_member(pool, t, "keep_trace", "false");
 	assert_member(pool, t, "recall_max_tokens", "null");
@@ -251,9 +267,13 @@ static void a_patch_is_validated_like_a_create(void **state)
 	struct hs_trigger *t;
 	struct hs_err err = {0};
 
-	assert_int_equal(check(pool, &hs_trigger_patch_shape,
-		"{\"refresh_after_consolidation\":true,\"refresh_cron\":\"* * * * *\"}", &t, &err), HS_E_INVALID);
-	assert_int_equal(check(pool, &hs_trigger_patch_shape, "{\"mode\":\"fast\"}", &t, &err), HS_E_INVALID);
+	assert_int_equal(
+		check(pool, &hs_trigger_patch_shape,
+			"{\"refresh_after_consolidation\":true,\"refresh_cron\":\"* * * * *\"}", &t,
+			&err),
+		HS_E_INVALID);
+	assert_int_equal(check(pool, &hs_trigger_patch_shape, "{\"mode\":\"fast\"}", &t, &err),
+		HS_E_INVALID);
 }
 
 static void the_scope_follows_section_8(void **state)
@@ -272,7 +292,8 @@ static void the_scope_follows_section_8(void **state)
 
 	s = hs_model_scope(pool, hs_trigger_read(pool, "{\"tags_match\":\"exact\"}"), "[]");
 	assert_int_equal(s.match, HS_EXACT);
-	s = hs_model_scope(pool, hs_trigger_read(pool, "{\"tags_match\":\"any\",\"fact_types\":[\"world\"]}"),
+	s = hs_model_scope(pool,
+		hs_trigger_read(pool, "{\"tags_match\":\"any\",\"fact_types\":[\"world\"]}"),
 		"[\"a\"]");
 	assert_int_equal(s.match, HS_ANY);
 	assert_int_equal(s.facts, HS_FACT_BIT(HS_WORLD));
@@ -290,7 +311,9 @@ static void test_models_case_25_the_interval_comes_from_trigger_or_bank(void **s
 		const char *trigger, *setting;
 		int64_t want;
 	} rows[] = {
-		{NULL, "0", 0}, {NULL, "1800", 1800}, {NULL, "-5", 0},
+		{NULL, "0", 0},
+		{NULL, "1800", 1800},
+		{NULL, "-5", 0},
 		{"{\"min_refresh_interval_seconds\":0}", "1800", 0},
 		{"{\"min_refresh_interval_seconds\":60}", "1800", 60},
 		{"{\"min_refresh_interval_seconds\":\"soon\"}", "1800", 1800},
@@ -302,9 +325,11 @@ static void test_models_case_25_the_interval_comes_from_trigger_or_bank(void **s
 		struct hs_config *cfg = hs_config_defaults(pool);
 		struct hs_err err = {0};
 
-		assert_int_equal(hs_config_set(cfg, "mental_model_min_refresh_interval_seconds", rows[i].setting, &err),
+		assert_int_equal(hs_config_set(cfg, "mental_model_min_refresh_interval_seconds",
+					 rows[i].setting, &err),
 			HS_OK);
-		assert_int_equal(hs_trigger_interval(hs_trigger_read(pool, rows[i].trigger), cfg), rows[i].want);
+		assert_int_equal(hs_trigger_interval(hs_trigger_read(pool, rows[i].trigger), cfg),
+			rows[i].want);
 	}
 }
 
