@@ -79,6 +79,7 @@ struct round {
 	const struct hs_consolidate_in *in;
 	int64_t total, limit;
 	const char *status;
+	bool no_model;                 /* provider none */
 };
 
 static int64_t finished(const struct round *r)
@@ -107,7 +108,8 @@ static json_t *result(const struct round *r)
 	json_object_set_new(v, "status", json_string(r->status));
 	json_object_set_new(v, "memories_processed", json_integer(c->processed));
 	json_object_set_new(v, "actions_executed", json_integer(c->actions));
-	json_object_set_new(v, "skipped", json_integer(c->skipped));
+	json_object_set_new(
+		v, "skipped", r->no_model ? json_true() : json_integer(c->skipped));
 	json_object_set_new(v, "llm_batch_failures", json_integer(c->batch_failures));
 	json_object_set_new(v, "unresolved_actions", json_integer(c->unresolved));
 	json_object_set_new(v, "mental_models_refreshed", json_integer(0));
@@ -220,8 +222,8 @@ static enum hs_rc run_round(struct round *r, struct hs_err *err)
 	bool more;
 
 	HS_TRY(hs_bank_config(run->pool, run->server, r->in->bank, &r->c.cfg, err));
-	if (!hs_cfg_bool(r->c.cfg, HS_S_enable_observations) ||
-		hs_mind_for(r->c.cfg, "consolidation") == HS_MIND_NONE) {
+	r->no_model = hs_mind_for(r->c.cfg, "consolidation") == HS_MIND_NONE;
+	if (r->no_model || !hs_cfg_bool(r->c.cfg, HS_S_enable_observations)) {
 		r->status = "disabled";
 		return HS_OK;
 	}

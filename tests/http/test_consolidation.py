@@ -423,3 +423,30 @@ def test_extractive_consolidation(extractive_stack, plain_bank):
     plain_bank.idle()
     got = {o["text"]: o["proof_count"] for o in observations(plain_bank)}
     assert got == {"Ana is living in Lisbon": 2, "Bob likes strong coffee.": 1}
+
+
+def broken_observations(stack, bank):
+    """Observations whose proof count is not the number of their live sources, or that have none."""
+    return stack.sql(
+        "SELECT o.id, o.proof_count, COUNT(s.unit_no) AS live, COUNT(x.source_no) AS rows_ FROM memory_units o "
+        "JOIN banks b ON b.bank_no = o.bank_no LEFT JOIN observation_sources x ON x.bank_no = o.bank_no AND "
+        "x.observation_no = o.unit_no LEFT JOIN memory_units s ON s.bank_no = x.bank_no AND s.unit_no = x.source_no "
+        "WHERE b.bank_id = %s AND o.fact_type = 'observation' GROUP BY o.unit_no "
+        "HAVING live = 0 OR live <> o.proof_count OR live <> rows_", bank.id)
+
+
+def test_retain_case_42_deletes_race_consolidation(facts_bank, llm, stack):
+    configure(facts_bank, consolidation_llm_batch_size=2)
+    ok(facts_bank.post("/memories", {"items": [
+        {"content": f"Crate {n} holds {n * 3} lamps", "document_id": f"doc-{n}"} for n in range(24)]}))
+    llm.script({"scope": "consolidation", "reply": {"delay": 0.1}})
+    op = ok(facts_bank.post("/consolidate"))["operation_id"]
+    for n in range(0, 24, 2):
+        ok(facts_bank.delete(f"/documents/doc-{n}"))
+        time.sleep(0.05)
+    counts(facts_bank.wait(op))
+    facts_bank.idle()
+    counts(facts_bank.consolidate())
+    assert not broken_observations(stack, facts_bank)
+    assert texts(facts_bank) == sorted(f"Crate {n} holds {n * 3} lamps" for n in range(1, 24, 2))
+    assert waiting(stack, facts_bank) == 0
