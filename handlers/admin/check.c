@@ -18,9 +18,9 @@
 
 #define CALL_US (20 * HS_SECOND_US)
 #define WAITS_LONG_US (60 * HS_SECOND_US)
-#define REQUEST_PROGRAMS 4        /* banks, memories, mental-models, operations */
+#define REQUEST_PROGRAMS 4 /* banks, memories, mental-models, operations */
 #define REFLECT_THREADS 64
-#define WORKER_EXTRA 3            /* main, leases, upkeep */
+#define WORKER_EXTRA 3 /* main, leases, upkeep */
 #define SPARE_CONNECTIONS 10
 #define PACKET_WANTED (HS_BODY_MAX + HS_PACKET_MARGIN)
 
@@ -34,7 +34,8 @@ struct check {
 };
 
 /* One line a finding; what to do stands under it. */
-static void say(struct check *c, enum verdict v, const char *what, const char *text, const char *remedy)
+static void say(
+	struct check *c, enum verdict v, const char *what, const char *text, const char *remedy)
 {
 	static const char *const marks[] = {"ok", "note", "FAIL"};
 
@@ -46,7 +47,8 @@ static void say(struct check *c, enum verdict v, const char *what, const char *t
 
 #define TEXT(c, ...) hs_pool_printf((c)->a->pool, __VA_ARGS__)
 
-static void say_error(struct check *c, const char *what, const struct hs_err *err, const char *remedy)
+static void say_error(
+	struct check *c, const char *what, const struct hs_err *err, const char *remedy)
 {
 	say(c, BAD, what, err->msg[0] ? err->msg : hs_rc_text(err->rc), remedy);
 }
@@ -90,8 +92,9 @@ static void check_packet(struct check *c, const struct hs_server_facts *s)
 	if (s->max_packet >= (int64_t)PACKET_WANTED)
 		say(c, GOOD, "packet", text, NULL);
 	else
-		say(c, NOTE, "packet", TEXT(c, "%s: requests over %" PRId64 " MiB are refused", text,
-			(s->max_packet - (int64_t)HS_PACKET_MARGIN) >> 20),
+		say(c, NOTE, "packet",
+			TEXT(c, "%s: requests over %" PRId64 " MiB are refused", text,
+				(s->max_packet - (int64_t)HS_PACKET_MARGIN) >> 20),
 			"set max_allowed_packet = 64M in MariaDB's configuration");
 }
 
@@ -100,16 +103,20 @@ static void check_connections(struct check *c, const struct hs_server_facts *s)
 	const struct hs_config *cfg = c->a->cfg;
 	int64_t threads = hs_cfg_int(cfg, HS_S_fastcgi_threads);
 	int64_t reflect = hs_cfg_explicit(cfg, HS_S_fastcgi_threads) ? threads : REFLECT_THREADS;
-	int64_t need = REQUEST_PROGRAMS * threads + reflect + hs_cfg_int(cfg, HS_S_worker_max_slots) + WORKER_EXTRA +
-		SPARE_CONNECTIONS;
-	const char *text = TEXT(c, "%" PRId64 " allowed, %" PRId64 " open, up to %" PRId64 " needed by one host",
+	int64_t need = REQUEST_PROGRAMS * threads + reflect +
+		       hs_cfg_int(cfg, HS_S_worker_max_slots) + WORKER_EXTRA + SPARE_CONNECTIONS;
+	const char *text = TEXT(c,
+		"%" PRId64 " allowed, %" PRId64 " open, up to %" PRId64 " needed by one host",
 		s->max_connections, s->connections, need);
 
 	if (s->max_connections >= need)
 		say(c, GOOD, "sessions", text, NULL);
 	else
-		say(c, NOTE, "sessions", text, TEXT(c, "set max_connections = %" PRId64
-			" in MariaDB's configuration, or lower fastcgi_threads", need + need / 4));
+		say(c, NOTE, "sessions", text,
+			TEXT(c,
+				"set max_connections = %" PRId64
+				" in MariaDB's configuration, or lower fastcgi_threads",
+				need + need / 4));
 }
 
 static void check_durable(struct check *c, const struct hs_server_facts *s)
@@ -127,12 +134,15 @@ static void check_database(struct check *c)
 	struct hs_err err;
 
 	hs_err_clear(&err);
-	if (hs_db_ping(c->db, &err) != HS_OK || hs_server_facts(c->db, c->a->pool, &s, &err) != HS_OK) {
+	if (hs_db_ping(c->db, &err) != HS_OK ||
+		hs_server_facts(c->db, c->a->pool, &s, &err) != HS_OK) {
 		say_error(c, "database", &err, connect_remedy(&err));
 		return;
 	}
-	say(c, GOOD, "database", TEXT(c, "MariaDB %s, database %s", s.version,
-		hs_cfg_str(c->a->cfg, HS_S_database_name)), NULL);
+	say(c, GOOD, "database",
+		TEXT(c, "MariaDB %s, database %s", s.version,
+			hs_cfg_str(c->a->cfg, HS_S_database_name)),
+		NULL);
 	check_packet(c, &s);
 	check_connections(c, &s);
 	check_durable(c, &s);
@@ -151,8 +161,9 @@ static enum hs_rc try_model(struct check *c, struct hs_llm_reply *reply, struct 
 	struct hs_llm_call call = {
 		.operation = "reflect",
 		.scope = "check",
-		.messages = hs_json_keep(c->a->pool, json_pack("[{s:s, s:s}]", "role", "user", "content",
-			"Answer with the word ready.")),
+		.messages =
+			hs_json_keep(c->a->pool, json_pack("[{s:s, s:s}]", "role", "user",
+							 "content", "Answer with the word ready.")),
 		.temperature = -1,
 		.max_tokens = 64,
 		.max_retries = 0,
@@ -191,15 +202,19 @@ static void check_provider(struct check *c)
 		return;
 	}
 	if (hs_str_eq(provider, "none")) {
-		say(c, NOTE, "model", "none: content is stored in chunks, reflect and refresh answer 400", NULL);
+		say(c, NOTE, "model",
+			"none: content is stored in chunks, reflect and refresh answer 400", NULL);
 		return;
 	}
 	hs_err_clear(&err);
 	rc = try_model(c, &reply, &err);
 	/* a model that used up its few tokens on thinking has answered */
 	if (rc == HS_OK || rc == HS_E_LLM_LENGTH)
-		say(c, GOOD, "model", rc == HS_OK ? TEXT(c, "%s, %s answers in %" PRId64 " ms", provider, reply.model,
-			reply.duration_ms) : TEXT(c, "%s answers", provider), NULL);
+		say(c, GOOD, "model",
+			rc == HS_OK ? TEXT(c, "%s, %s answers in %" PRId64 " ms", provider,
+					      reply.model, reply.duration_ms)
+				    : TEXT(c, "%s answers", provider),
+			NULL);
 	else
 		say_error(c, "model", &err, model_remedy(rc));
 }
@@ -220,12 +235,14 @@ static void check_embedder(struct check *c)
 		return;
 	}
 	hs_strs_add(c->a->pool, &texts, "ready");
-	if (hs_embed(c->embedder, c->a->pool, &texts, true, hs_mono_us() + CALL_US, &vec, &err) != HS_OK) {
+	if (hs_embed(c->embedder, c->a->pool, &texts, true, hs_mono_us() + CALL_US, &vec, &err) !=
+		HS_OK) {
 		say_error(c, "embedder", &err,
 			"check embeddings_openai_base_url, _model and _api_key, and that this host reaches the service");
 		return;
 	}
-	say(c, GOOD, "embedder", TEXT(c, "%s, %zu dimensions", hs_embedder_tag(c->embedder), vec.dim), NULL);
+	say(c, GOOD, "embedder",
+		TEXT(c, "%s, %zu dimensions", hs_embedder_tag(c->embedder), vec.dim), NULL);
 }
 
 static void check_vectors(struct check *c)
@@ -236,11 +253,15 @@ static void check_vectors(struct check *c)
 	if (!c->database || !c->embedder || hs_embedder_none(c->embedder))
 		return;
 	hs_err_clear(&err);
-	if (hs_vector_counts(c->db, c->a->pool, hs_embedder_tag(c->embedder), &own, &foreign, &err) != HS_OK)
+	if (hs_vector_counts(
+		    c->db, c->a->pool, hs_embedder_tag(c->embedder), &own, &foreign, &err) != HS_OK)
 		say_error(c, "vectors", &err, NULL);
 	else if (foreign > 0)
-		say(c, NOTE, "vectors", TEXT(c, "%" PRId64 " of this embedder, %" PRId64
-			" of others, which are left out of vector search", own, foreign),
+		say(c, NOTE, "vectors",
+			TEXT(c,
+				"%" PRId64 " of this embedder, %" PRId64
+				" of others, which are left out of vector search",
+				own, foreign),
 			"set the former embedder again, or store that content once more");
 	else
 		say(c, GOOD, "vectors", TEXT(c, "%" PRId64, own), NULL);
@@ -261,13 +282,19 @@ static void check_queue(struct check *c)
 		say_error(c, "queue", &err, NULL);
 		return;
 	}
-	text = TEXT(c, "%" PRId64 " waiting (%" PRId64 " of them later), %" PRId64 " running, %" PRId64 " failed",
+	text = TEXT(c,
+		"%" PRId64 " waiting (%" PRId64 " of them later), %" PRId64 " running, %" PRId64
+		" failed",
 		q.pending, q.parked, q.processing, q.failed);
-	if (q.oldest_pending_us != HS_TIME_NONE && q.processing == 0 && hs_now_us() - q.oldest_pending_us > WAITS_LONG_US)
-		say(c, BAD, "queue", TEXT(c, "%s; the oldest has waited for %" PRId64 " s and nothing runs", text,
-			(hs_now_us() - q.oldest_pending_us) / HS_SECOND_US), "start hindsight-worker");
+	if (q.oldest_pending_us != HS_TIME_NONE && q.processing == 0 &&
+		hs_now_us() - q.oldest_pending_us > WAITS_LONG_US)
+		say(c, BAD, "queue",
+			TEXT(c, "%s; the oldest has waited for %" PRId64 " s and nothing runs",
+				text, (hs_now_us() - q.oldest_pending_us) / HS_SECOND_US),
+			"start hindsight-worker");
 	else if (q.expired > 0)
-		say(c, NOTE, "queue", TEXT(c, "%s; %" PRId64 " belong to a worker that is gone", text, q.expired),
+		say(c, NOTE, "queue",
+			TEXT(c, "%s; %" PRId64 " belong to a worker that is gone", text, q.expired),
 			"a running hindsight-worker takes them over");
 	else
 		say(c, GOOD, "queue", text, NULL);
@@ -284,14 +311,19 @@ static void check_banks(struct check *c)
 	if (hs_bank_counts(c->db, c->a->pool, &banks, &purging, &err) != HS_OK)
 		say_error(c, "banks", &err, NULL);
 	else
-		say(c, GOOD, "banks", purging ? TEXT(c, "%" PRId64 ", and %" PRId64 " deleted ones whose rows are being removed",
-			banks, purging) : TEXT(c, "%" PRId64, banks), NULL);
+		say(c, GOOD, "banks",
+			purging ? TEXT(c,
+					  "%" PRId64 ", and %" PRId64
+					  " deleted ones whose rows are being removed",
+					  banks, purging)
+				: TEXT(c, "%" PRId64, banks),
+			NULL);
 }
 
 int admin_check(struct admin *a)
 {
-	static void (*const steps[])(struct check *c) = {check_folders, check_database, check_provider, check_embedder,
-		check_vectors, check_banks, check_queue};
+	static void (*const steps[])(struct check * c) = {check_folders, check_database,
+		check_provider, check_embedder, check_vectors, check_banks, check_queue};
 	struct check c = {.a = a, .db = hs_db_new(a->cfg)};
 
 	say(&c, GOOD, "settings", "the configuration can be read", NULL);

@@ -18,9 +18,11 @@ static const struct command {
 	int (*run)(struct admin *a);
 	bool needs_config;
 } commands[] = {
-	{"migrate", "create the database when missing and bring its schema up to date", admin_migrate, true},
+	{"migrate", "create the database when missing and bring its schema up to date",
+		admin_migrate, true},
 	{"check", "say what works, what does not, and what to do", admin_check, true},
-	{"sample-config", "print a configuration file with every setting, commented", sample, false},
+	{"sample-config", "print a configuration file with every setting, commented", sample,
+		false},
 	{"settings", "the same as sample-config", sample, false},
 };
 
@@ -34,7 +36,8 @@ static void usage(FILE *to)
 	      "  --dir DIR      migrate: folder with the numbered SQL files\n"
 	      "                 (else HINDSIGHT_MIGRATIONS_DIR, else " HS_MIGRATIONS_DIR ")\n"
 	      "  --version      print the version\n"
-	      "  --help         print this text\n", to);
+	      "  --help         print this text\n",
+		to);
 }
 
 int admin_fail(const struct hs_err *err)

@@ -25,7 +25,8 @@ static const char *const sql[] = {
 	[SQL_LOCK] = "SELECT GET_LOCK(CONCAT('hindsight_migrate.', DATABASE()), ?)",
 	[SQL_UNLOCK] = "SELECT RELEASE_LOCK(CONCAT('hindsight_migrate.', DATABASE()))",
 	[SQL_APPLIED] = "SELECT version, checksum FROM schema_migrations ORDER BY version",
-	[SQL_RECORD] = "INSERT INTO schema_migrations (version, checksum, applied_at) VALUES (?, ?, ?)",
+	[SQL_RECORD] = ("INSERT INTO schema_migrations (version, checksum, applied_at) VALUES (?, "
+		"?, ?)"),
 };
 
 static const char table_sql[] =
@@ -55,7 +56,8 @@ static int is_migration(const struct dirent *e)
 	return s[4] == '_' && hs_str_ends(s, ".sql");
 }
 
-static enum hs_rc read_file(struct hs_pool *pool, const char *path, const char **ret, struct hs_err *err)
+static enum hs_rc read_file(
+	struct hs_pool *pool, const char *path, const char **ret, struct hs_err *err)
 {
 	struct hs_buf *b = hs_buf_new(pool, FILE_MAX);
 	char part[8192];
@@ -64,7 +66,8 @@ static enum hs_rc read_file(struct hs_pool *pool, const char *path, const char *
 	bool bad;
 
 	if (!f)
-		return hs_fail_foreign(err, HS_E_IO, errno, "cannot open %s: %s", path, strerror(errno));
+		return hs_fail_foreign(
+			err, HS_E_IO, errno, "cannot open %s: %s", path, strerror(errno));
 	while ((n = fread(part, 1, sizeof(part), f)) > 0)
 		hs_buf_add(b, part, n);
 	bad = ferror(f);
@@ -76,7 +79,8 @@ static enum hs_rc read_file(struct hs_pool *pool, const char *path, const char *
 	return HS_OK;
 }
 
-static enum hs_rc read_entry(struct hs_pool *pool, const char *dir, const char *name, struct file *f, struct hs_err *err)
+static enum hs_rc read_entry(
+	struct hs_pool *pool, const char *dir, const char *name, struct file *f, struct hs_err *err)
 {
 	int64_t version;
 
@@ -93,21 +97,25 @@ static enum hs_rc check_numbers(const struct files *files, const char *dir, stru
 {
 	for (size_t i = 0; i < files->n; i++)
 		if (files->v[i].version != (int)i + 1)
-			return hs_fail(err, HS_E_IO, "%s: %s should have the number %zu", dir, files->v[i].name, i + 1);
+			return hs_fail(err, HS_E_IO, "%s: %s should have the number %zu", dir,
+				files->v[i].name, i + 1);
 	if (files->n != HS_SCHEMA_VERSION)
-		return hs_fail(err, HS_E_IO, "%s holds %zu migrations, this program knows %d: use its own folder (--dir)",
+		return hs_fail(err, HS_E_IO,
+			"%s holds %zu migrations, this program knows %d: use its own folder (--dir)",
 			dir, files->n, HS_SCHEMA_VERSION);
 	return HS_OK;
 }
 
-static enum hs_rc read_folder(struct hs_pool *pool, const char *dir, struct files *ret, struct hs_err *err)
+static enum hs_rc read_folder(
+	struct hs_pool *pool, const char *dir, struct files *ret, struct hs_err *err)
 {
 	struct dirent **names = NULL;
 	int n = scandir(dir, &names, is_migration, alphasort);
 	enum hs_rc rc = HS_OK;
 
 	if (n < 0)
-		return hs_fail_foreign(err, HS_E_IO, errno, "cannot read the folder %s: %s", dir, strerror(errno));
+		return hs_fail_foreign(
+			err, HS_E_IO, errno, "cannot read the folder %s: %s", dir, strerror(errno));
 	ret->n = (size_t)n;
 	ret->v = HS_NEW_ARRAY(pool, struct file, ret->n);
 	for (int i = 0; i < n; i++) {
@@ -127,7 +135,7 @@ static bool plain_name(const char *s)
 	size_t n = s ? strlen(s) : 0;
 
 	return n > 0 && n <= 64 &&
-		strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-$") == n;
+	       strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-$") == n;
 }
 
 static enum hs_rc create_database(struct admin *a, struct hs_err *err)
@@ -138,15 +146,20 @@ static enum hs_rc create_database(struct admin *a, struct hs_err *err)
 	enum hs_rc rc;
 
 	if (!plain_name(name))
-		return hs_fail(err, HS_E_CONFIG, "database_name may hold letters, digits, '_', '-' and '$' only");
+		return hs_fail(err, HS_E_CONFIG,
+			"database_name may hold letters, digits, '_', '-' and '$' only");
 	HS_TRY(admin_config(a, &without, err));
 	HS_TRY(hs_config_set(without, "database_name", "", err));
 	db = hs_db_new(without);
-	rc = hs_db_script(db, hs_pool_printf(a->pool,
-		"CREATE DATABASE IF NOT EXISTS `%s` CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin", name), err);
+	rc = hs_db_script(db,
+		hs_pool_printf(a->pool,
+			"CREATE DATABASE IF NOT EXISTS `%s` CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin",
+			name),
+		err);
 	hs_db_free(&db);
 	if (rc != HS_OK)
-		return hs_fail_context(err, "the database '%s' is missing and cannot be created", name);
+		return hs_fail_context(
+			err, "the database '%s' is missing and cannot be created", name);
 	printf("created database %s\n", name);
 	return HS_OK;
 }
@@ -169,12 +182,15 @@ static enum hs_rc take_lock(struct hs_db *db, struct hs_pool *pool, struct hs_er
 
 	HS_TRY(hs_db_select(db, pool, sql[SQL_LOCK], HS_BINDS(hs_b_int(LOCK_WAIT_S)), &rows, err));
 	if (rows.n == 0 || rows.v[0].i != 1)
-		return hs_fail(err, HS_E_DB_BUSY, "another migration has been running for %d seconds: wait for it", LOCK_WAIT_S);
+		return hs_fail(err, HS_E_DB_BUSY,
+			"another migration has been running for %d seconds: wait for it",
+			LOCK_WAIT_S);
 	return HS_OK;
 }
 
 /* A statement ends with ';' at the end of a line; lines that begin with "--" are comments. */
-static enum hs_rc apply_text(struct hs_db *db, struct hs_pool *pool, const struct file *f, struct hs_err *err)
+static enum hs_rc apply_text(
+	struct hs_db *db, struct hs_pool *pool, const struct file *f, struct hs_err *err)
 {
 	struct hs_buf *b = hs_buf_new(pool, FILE_MAX);
 	int line_no = 0;
@@ -194,7 +210,8 @@ static enum hs_rc apply_text(struct hs_db *db, struct hs_pool *pool, const struc
 			continue;
 		hs_buf_cut(b, b->len - 2);
 		if (hs_db_script(db, b->data, err) != HS_OK)
-			return hs_fail_context(err, "%s, statement that ends at line %d", f->name, line_no);
+			return hs_fail_context(
+				err, "%s, statement that ends at line %d", f->name, line_no);
 		hs_buf_reset(b);
 	}
 	if (b->len > 0)
@@ -202,26 +219,31 @@ static enum hs_rc apply_text(struct hs_db *db, struct hs_pool *pool, const struc
 	return HS_OK;
 }
 
-static enum hs_rc apply(struct hs_db *db, struct hs_pool *pool, const struct file *f, struct hs_err *err)
+static enum hs_rc apply(
+	struct hs_db *db, struct hs_pool *pool, const struct file *f, struct hs_err *err)
 {
 	HS_TRY(apply_text(db, pool, f, err));
-	HS_TRY(hs_db_exec(db, sql[SQL_RECORD], HS_BINDS(hs_b_int(f->version), hs_b_str(f->checksum),
-		hs_b_time(hs_now_us())), NULL, err));
+	HS_TRY(hs_db_exec(db, sql[SQL_RECORD],
+		HS_BINDS(hs_b_int(f->version), hs_b_str(f->checksum), hs_b_time(hs_now_us())), NULL,
+		err));
 	printf("applied %s\n", f->name);
 	return HS_OK;
 }
 
 /* What the database has already must be what the folder says. */
-static enum hs_rc check_applied(const struct files *files, const struct hs_rows *rows, struct hs_err *err)
+static enum hs_rc check_applied(
+	const struct files *files, const struct hs_rows *rows, struct hs_err *err)
 {
 	if (rows->n > files->n)
-		return hs_fail(err, HS_E_DB_SCHEMA, "the database has %zu migrations, this program knows %zu: install a newer release",
+		return hs_fail(err, HS_E_DB_SCHEMA,
+			"the database has %zu migrations, this program knows %zu: install a newer release",
 			rows->n, files->n);
 	for (size_t i = 0; i < rows->n; i++) {
 		const struct hs_val *row = hs_row(rows, i);
 
 		if (row[0].i != files->v[i].version)
-			return hs_fail(err, HS_E_DB_SCHEMA, "the table schema_migrations has a gap before version %d",
+			return hs_fail(err, HS_E_DB_SCHEMA,
+				"the table schema_migrations has a gap before version %d",
 				(int)row[0].i);
 		if (!hs_str_eq(row[1].s, files->v[i].checksum))
 			return hs_fail(err, HS_E_DB_SCHEMA,
@@ -231,7 +253,8 @@ static enum hs_rc check_applied(const struct files *files, const struct hs_rows 
 	return HS_OK;
 }
 
-static enum hs_rc migrate(struct admin *a, struct hs_db *db, const struct files *files, struct hs_err *err)
+static enum hs_rc migrate(
+	struct admin *a, struct hs_db *db, const struct files *files, struct hs_err *err)
 {
 	struct hs_rows rows, unlocked;
 

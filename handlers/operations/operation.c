@@ -8,12 +8,13 @@
 
 #define WAIT_STEP_US INT64_C(150000)
 
-static const char *const outcomes[] = {"content_written", "content_unchanged", "content_preserved_no_new_facts",
-	"refresh_failed_empty_candidate", "refresh_failed_delta_not_applied", "refresh_failed_structured_output",
+static const char *const outcomes[] = {"content_written", "content_unchanged",
+	"content_preserved_no_new_facts", "refresh_failed_empty_candidate",
+	"refresh_failed_delta_not_applied", "refresh_failed_structured_output",
 	"refresh_failed_error", NULL};
-static const char *const reasons[] = {"empty_candidate", "structured_doc_unreadable", "delta_ops_failed",
-	"delta_ops_all_skipped", "delta_not_applied", "structured_output_failed", "retrieval_failed", "no_answer",
-	"unexpected_error", NULL};
+static const char *const reasons[] = {"empty_candidate", "structured_doc_unreadable",
+	"delta_ops_failed", "delta_ops_all_skipped", "delta_not_applied",
+	"structured_output_failed", "retrieval_failed", "no_answer", "unexpected_error", NULL};
 
 static bool is_among(const char *const *names, const char *s)
 {
@@ -48,17 +49,19 @@ static json_t *metadata(struct hs_ctx *c, const struct hs_operation *op)
 	json_t *meta = NULL;
 
 	/* unreadable metadata never fails a page */
-	if (hs_json_load(c->pool, op->result_metadata, &meta, NULL) != HS_OK || !json_is_object(meta))
+	if (hs_json_load(c->pool, op->result_metadata, &meta, NULL) != HS_OK ||
+		!json_is_object(meta))
 		return hs_json_keep(c->pool, json_object());
 	return meta;
 }
 
 static void out_details(struct hs_out *o, const struct hs_operation *op, const json_t *meta)
 {
-	const char *outcome = hs_json_str(meta, "outcome"), *reason = hs_json_str(meta, "failure_reason");
+	const char *outcome = hs_json_str(meta, "outcome"),
+		   *reason = hs_json_str(meta, "failure_reason");
 
-	if (!hs_str_eq(op->operation_type, "refresh_mental_model") || !is_among(outcomes, outcome) ||
-		(reason && !is_among(reasons, reason))) {
+	if (!hs_str_eq(op->operation_type, "refresh_mental_model") ||
+		!is_among(outcomes, outcome) || (reason && !is_among(reasons, reason))) {
 		hs_out_null(o, "details");
 		return;
 	}
@@ -113,7 +116,8 @@ static void out_listed(struct hs_ctx *c, struct hs_out *o, const struct hs_opera
 enum hs_rc op_list(struct hs_ctx *c, const void *query, const void *body)
 {
 	const struct op_list_query *q = query;
-	struct hs_operation_filter f = {q->status, q->type, q->exclude_parents, q->limit, q->offset};
+	struct hs_operation_filter f = {
+		q->status, q->type, q->exclude_parents, q->limit, q->offset};
 	struct hs_operation *ops;
 	struct hs_bank bank;
 	int64_t total;
@@ -139,7 +143,8 @@ enum hs_rc op_list(struct hs_ctx *c, const void *query, const void *body)
 
 /* ---- one operation ---- */
 
-static void out_children(struct hs_ctx *c, struct hs_out *o, const struct hs_operation *ops, size_t n)
+static void out_children(
+	struct hs_ctx *c, struct hs_out *o, const struct hs_operation *ops, size_t n)
 {
 	hs_out_open(o, "child_operations", '[');
 	for (size_t i = 0; i < n; i++) {
@@ -159,8 +164,10 @@ static void out_children(struct hs_ctx *c, struct hs_out *o, const struct hs_ope
 /* The declared members, in one order for found and missing operations; op NULL = missing. */
 static enum hs_rc reply_one(struct hs_ctx *c, const struct hs_operation *op, bool payload)
 {
-	static const struct hs_operation none = {.next_retry_us = HS_TIME_NONE, .created_us = HS_TIME_NONE,
-		.updated_us = HS_TIME_NONE, .completed_us = HS_TIME_NONE};
+	static const struct hs_operation none = {.next_retry_us = HS_TIME_NONE,
+		.created_us = HS_TIME_NONE,
+		.updated_us = HS_TIME_NONE,
+		.completed_us = HS_TIME_NONE};
 	const struct hs_operation *row = op ? op : &none;
 	json_t *meta = op ? metadata(c, op) : NULL;
 	struct hs_operation *children = NULL;
@@ -168,7 +175,8 @@ static enum hs_rc reply_one(struct hs_ctx *c, const struct hs_operation *op, boo
 	size_t n = 0;
 
 	if (op && op->is_parent)
-		HS_TRY(hs_operation_children(c->db, c->pool, op->operation_id, &children, &n, &c->err));
+		HS_TRY(hs_operation_children(
+			c->db, c->pool, op->operation_id, &children, &n, &c->err));
 	o = hs_reply(c);
 	hs_out_open(&o, NULL, '{');
 	hs_out_str(&o, "operation_id", hs_param(c, "operation_id"));
@@ -181,7 +189,8 @@ static enum hs_rc reply_one(struct hs_ctx *c, const struct hs_operation *op, boo
 	hs_out_time(&o, "updated_at", row->updated_us);
 	hs_out_time(&o, "completed_at", row->completed_us);
 	hs_out_str(&o, "error_message", row->error_message);
-	hs_out_json(&o, "retry_count", op ? hs_json_keep(c->pool, json_integer(op->retry_count)) : NULL);
+	hs_out_json(&o, "retry_count",
+		op ? hs_json_keep(c->pool, json_integer(op->retry_count)) : NULL);
 	hs_out_time(&o, "next_retry_at", row->next_retry_us);
 	out_progress(&o, meta);
 	hs_out_json(&o, "result_metadata", meta);
@@ -200,7 +209,8 @@ static bool is_open(const struct hs_operation *op)
 	return hs_str_eq(op->status, "pending") || hs_str_eq(op->status, "processing");
 }
 
-static enum hs_rc still_open(struct hs_ctx *c, int64_t bank_no, const char *id, bool *ret, struct hs_err *err)
+static enum hs_rc still_open(
+	struct hs_ctx *c, int64_t bank_no, const char *id, bool *ret, struct hs_err *err)
 {
 	HS_AUTO(hs_pool_free) struct hs_pool *pool = hs_pool_new();
 	struct hs_operation op;
@@ -221,7 +231,8 @@ static enum hs_rc wait_for_end(struct hs_ctx *c, int64_t bank_no, const char *id
 		if (!open || hs_mono_us() >= end)
 			return HS_OK;
 		if (hs_request_gone(c))
-			return hs_fail(&c->err, HS_E_CLIENT_GONE, "the client left while it waited for %s", id);
+			return hs_fail(&c->err, HS_E_CLIENT_GONE,
+				"the client left while it waited for %s", id);
 		hs_sleep_us(WAIT_STEP_US);
 	}
 }
@@ -257,7 +268,8 @@ enum hs_rc op_get(struct hs_ctx *c, const void *query, const void *body)
 
 /* ---- changes ---- */
 
-typedef enum hs_rc change_fn(struct hs_db *db, struct hs_pool *pool, int64_t bank_no, const char *bank_id, const char *operation_id, struct hs_err *err);
+typedef enum hs_rc change_fn(struct hs_db *db, struct hs_pool *pool, int64_t bank_no,
+	const char *bank_id, const char *operation_id, struct hs_err *err);
 
 static enum hs_rc change(struct hs_ctx *c, change_fn *fn, const char *done)
 {

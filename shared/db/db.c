@@ -9,8 +9,8 @@
 #include "db/driver.h"
 #include "db/tx.h"
 
-#define CONNECT_MAX_S 10               /* a host that does not answer must not hold a request longer */
-#define IDLE_CHECK_US HS_SECOND_US     /* connections idle for longer are looked at before use */
+#define CONNECT_MAX_S 10           /* a host that does not answer must not hold a request longer */
+#define IDLE_CHECK_US HS_SECOND_US /* connections idle for longer are looked at before use */
 #define SE_NO_TABLE 1146
 #define SE_NO_COLUMN 1054
 
@@ -20,8 +20,8 @@ struct hs_db {
 	enum hs_rc (*hook)(struct hs_db *db, void *arg, struct hs_err *err);
 	void *hook_arg;
 	bool in_hook, in_tx, streaming;
-	bool lost;               /* the last failure was a broken connection */
-	bool verify;             /* a table or column was missing: ask the hook again */
+	bool lost;   /* the last failure was a broken connection */
+	bool verify; /* a table or column was missing: ask the hook again */
 	uint64_t max_packet, statements, insert_id;
 	int64_t used_us;
 };
@@ -47,7 +47,8 @@ void hs_db_free(struct hs_db **dbp)
 	*dbp = NULL;
 }
 
-void hs_db_on_connect(struct hs_db *db, enum hs_rc (*fn)(struct hs_db *db, void *arg, struct hs_err *err), void *arg)
+void hs_db_on_connect(struct hs_db *db,
+	enum hs_rc (*fn)(struct hs_db *db, void *arg, struct hs_err *err), void *arg)
 {
 	db->hook = fn;
 	db->hook_arg = arg;
@@ -88,7 +89,8 @@ static const char *or_null(const char *s)
 /* The shorter of the two limits that are set. */
 static unsigned command_seconds(const struct hs_config *cfg)
 {
-	int64_t a = hs_cfg_int(cfg, HS_S_db_command_timeout), b = hs_cfg_int(cfg, HS_S_db_statement_timeout);
+	int64_t a = hs_cfg_int(cfg, HS_S_db_command_timeout),
+		b = hs_cfg_int(cfg, HS_S_db_statement_timeout);
 
 	if (a <= 0 || (b > 0 && b < a))
 		a = b;
@@ -105,7 +107,8 @@ static enum hs_rc open_conn(struct hs_db *db, struct hs_err *err)
 		.password = hs_cfg_str(db->cfg, HS_S_database_password),
 		.name = or_null(hs_cfg_str(db->cfg, HS_S_database_name)),
 		.port = (unsigned)hs_cfg_int(db->cfg, HS_S_database_port),
-		.connect_s = wait_s > 0 && wait_s < CONNECT_MAX_S ? (unsigned)wait_s : CONNECT_MAX_S,
+		.connect_s =
+			wait_s > 0 && wait_s < CONNECT_MAX_S ? (unsigned)wait_s : CONNECT_MAX_S,
 		.command_s = command_seconds(db->cfg),
 	};
 
@@ -144,7 +147,8 @@ static enum hs_rc ready(struct hs_db *db, struct hs_err *err)
 
 	if (db->in_tx) {
 		if (!db->conn)
-			return hs_fail(err, HS_E_DB_DOWN, "the connection to the database was lost in a transaction");
+			return hs_fail(err, HS_E_DB_DOWN,
+				"the connection to the database was lost in a transaction");
 		return HS_OK;
 	}
 	if (db->conn && now - db->used_us > IDLE_CHECK_US && !hs_conn_alive(db->conn))
@@ -170,12 +174,13 @@ enum hs_rc hs_db_ping(struct hs_db *db, struct hs_err *err)
 
 static bool repeatable(const char *sql)
 {
-	return hs_str_starts(sql, "SELECT ") || hs_str_starts(sql, "WITH ") || hs_str_starts(sql, "DO ") ||
-		hs_str_starts(sql, "START ");
+	return hs_str_starts(sql, "SELECT ") || hs_str_starts(sql, "WITH ") ||
+	       hs_str_starts(sql, "DO ") || hs_str_starts(sql, "START ");
 }
 
 /* Books a failure: closes a broken connection; true when the statement may simply run again. */
-static bool after_failure(struct hs_db *db, const char *sql, bool rows_seen, enum hs_rc *rc, struct hs_err *err)
+static bool after_failure(
+	struct hs_db *db, const char *sql, bool rows_seen, enum hs_rc *rc, struct hs_err *err)
 {
 	bool unsent;
 
@@ -195,18 +200,20 @@ static bool after_failure(struct hs_db *db, const char *sql, bool rows_seen, enu
 	return false;
 }
 
-static enum hs_rc check_size(struct hs_db *db, const struct hs_bind *binds, size_t n_binds, struct hs_err *err)
+static enum hs_rc check_size(
+	struct hs_db *db, const struct hs_bind *binds, size_t n_binds, struct hs_err *err)
 {
 	size_t bytes = 0;
 
 	for (size_t i = 0; i < n_binds; i++)
 		if (binds[i].type == HS_B_STR || binds[i].type == HS_B_BLOB)
 			bytes += binds[i].n;
-	if (bytes < HS_PACKET_MARGIN || db->max_packet == 0 || bytes + HS_PACKET_MARGIN / 16 < db->max_packet)
+	if (bytes < HS_PACKET_MARGIN || db->max_packet == 0 ||
+		bytes + HS_PACKET_MARGIN / 16 < db->max_packet)
 		return HS_OK;
 	return hs_fail(err, HS_E_TOO_LARGE,
-		"%zu bytes are more than the database takes at once (max_allowed_packet is %llu)", bytes,
-		(unsigned long long)db->max_packet);
+		"%zu bytes are more than the database takes at once (max_allowed_packet is %llu)",
+		bytes, (unsigned long long)db->max_packet);
 }
 
 struct watch {
@@ -321,8 +328,12 @@ enum hs_rc hs_db_select(struct hs_db *db, struct hs_pool *pool, const char *sql,
 	const struct hs_bind *binds, size_t n_binds, struct hs_rows *ret, struct hs_err *err)
 {
 	struct collect c = {0};
-	struct hs_conn_run r = {.sql = sql, .binds = binds, .n_binds = n_binds, .pool = pool,
-		.fn = collect_row, .arg = &c};
+	struct hs_conn_run r = {.sql = sql,
+		.binds = binds,
+		.n_binds = n_binds,
+		.pool = pool,
+		.fn = collect_row,
+		.arg = &c};
 	enum hs_rc rc = run(db, &r, err);
 
 	if (rc == HS_OK) {
@@ -337,7 +348,8 @@ enum hs_rc hs_db_select(struct hs_db *db, struct hs_pool *pool, const char *sql,
 enum hs_rc hs_db_each(struct hs_db *db, const char *sql, const struct hs_bind *binds,
 	size_t n_binds, hs_db_row_fn *fn, void *arg, struct hs_err *err)
 {
-	struct hs_conn_run r = {.sql = sql, .binds = binds, .n_binds = n_binds, .fn = fn, .arg = arg};
+	struct hs_conn_run r = {
+		.sql = sql, .binds = binds, .n_binds = n_binds, .fn = fn, .arg = arg};
 
 	return run(db, &r, err);
 }
@@ -371,7 +383,8 @@ enum hs_rc hs_db_commit(struct hs_db *db, struct hs_err *err)
 	db->in_tx = false;
 	hs_err_clear(&mine);
 	if (!db->conn)
-		return hs_fail(err, HS_E_DB_DOWN, "the connection to the database was lost before COMMIT");
+		return hs_fail(
+			err, HS_E_DB_DOWN, "the connection to the database was lost before COMMIT");
 	db->statements++;
 	rc = hs_conn_text(db->conn, "COMMIT", &mine);
 	if (rc == HS_OK)

@@ -11,11 +11,11 @@
 #include "base/limits.h"
 
 #define DECIMAL_TEXT 96
-#define READ_MARGIN_S 10u   /* the server's own limit ends a statement first */
+#define READ_MARGIN_S 10u /* the server's own limit ends a statement first */
 
 /* server error numbers */
 #define SE_CON_COUNT 1040
-#define SE_UNKNOWN_COM 1047          /* Galera: the node is not ready */
+#define SE_UNKNOWN_COM 1047 /* Galera: the node is not ready */
 #define SE_BAD_DB 1049
 #define SE_SHUTDOWN 1053
 #define SE_DUPLICATE 1062
@@ -39,13 +39,17 @@
 #define CE_LOST_AT 2055
 #define CE_NEW_METADATA 2057
 
-static const struct { int no; enum hs_rc rc; bool lost; } errors[] = {
+static const struct {
+	int no;
+	enum hs_rc rc;
+	bool lost;
+} errors[] = {
 	{SE_CON_COUNT, HS_E_DB_BUSY, false},
 	{SE_TOO_MANY_USER, HS_E_DB_BUSY, false},
 	{SE_USER_LIMIT, HS_E_DB_BUSY, false},
 	{SE_STMT_COUNT, HS_E_DB_BUSY, false},
 	{SE_UNKNOWN_COM, HS_E_DB_DOWN, false},
-	{1044, HS_E_DB_DOWN, false},         /* access denied */
+	{1044, HS_E_DB_DOWN, false}, /* access denied */
 	{1045, HS_E_DB_DOWN, false},
 	{1698, HS_E_DB_DOWN, false},
 	{SE_BAD_DB, HS_E_DB_SCHEMA, false},
@@ -107,7 +111,8 @@ static void library_init(void)
 }
 
 /* Turn an error number of server or client into our code; marks the connection when it is gone. */
-static enum hs_rc fail_no(struct hs_conn *conn, int no, const char *text, const char *what, struct hs_err *err)
+static enum hs_rc fail_no(
+	struct hs_conn *conn, int no, const char *text, const char *what, struct hs_err *err)
 {
 	enum hs_rc rc = HS_E_DB;
 
@@ -127,7 +132,8 @@ static enum hs_rc fail_conn(struct hs_conn *conn, const char *what, struct hs_er
 }
 
 /* The start of the statement names it in the log. */
-static enum hs_rc fail_stmt(struct hs_conn *conn, MYSQL_STMT *h, const char *sql, struct hs_err *err)
+static enum hs_rc fail_stmt(
+	struct hs_conn *conn, MYSQL_STMT *h, const char *sql, struct hs_err *err)
 {
 	char what[80];
 	size_t n = strcspn(sql, "\n");
@@ -155,7 +161,8 @@ static void set_options(MYSQL *my, const struct hs_conn_cfg *cfg)
 	}
 }
 
-static enum hs_rc set_session(struct hs_conn *conn, const struct hs_conn_cfg *cfg, struct hs_err *err)
+static enum hs_rc set_session(
+	struct hs_conn *conn, const struct hs_conn_cfg *cfg, struct hs_err *err)
 {
 	char sql[512];
 
@@ -353,7 +360,8 @@ static void bind_columns(struct stmt *s)
 	mysql_free_result(meta);
 }
 
-static enum hs_rc prepare_once(struct hs_conn *conn, uint64_t hash, const char *sql, struct stmt **ret, struct hs_err *err)
+static enum hs_rc prepare_once(
+	struct hs_conn *conn, uint64_t hash, const char *sql, struct stmt **ret, struct hs_err *err)
 {
 	struct stmt *s = free_slot(conn);
 	enum hs_rc rc;
@@ -373,7 +381,8 @@ static enum hs_rc prepare_once(struct hs_conn *conn, uint64_t hash, const char *
 	return HS_OK;
 }
 
-static enum hs_rc get_stmt(struct hs_conn *conn, const char *sql, struct stmt **ret, struct hs_err *err)
+static enum hs_rc get_stmt(
+	struct hs_conn *conn, const char *sql, struct stmt **ret, struct hs_err *err)
 {
 	uint64_t hash = hash_text(sql);
 	struct stmt *s = find_stmt(conn, hash, sql);
@@ -423,9 +432,14 @@ static void bind_param(const struct hs_bind *p, MYSQL_BIND *b, MYSQL_TIME *t)
 		return;
 	case HS_B_TIME:
 		c = hs_civil_from_us(p->i);
-		*t = (MYSQL_TIME){.year = (unsigned)c.year, .month = (unsigned)c.month, .day = (unsigned)c.day,
-			.hour = (unsigned)c.hour, .minute = (unsigned)c.minute, .second = (unsigned)c.second,
-			.second_part = (unsigned long)c.us, .time_type = MYSQL_TIMESTAMP_DATETIME};
+		*t = (MYSQL_TIME){.year = (unsigned)c.year,
+			.month = (unsigned)c.month,
+			.day = (unsigned)c.day,
+			.hour = (unsigned)c.hour,
+			.minute = (unsigned)c.minute,
+			.second = (unsigned)c.second,
+			.second_part = (unsigned long)c.us,
+			.time_type = MYSQL_TIMESTAMP_DATETIME};
 		b->buffer_type = MYSQL_TYPE_DATETIME;
 		b->buffer = t;
 		return;
@@ -436,14 +450,19 @@ static void bind_param(const struct hs_bind *p, MYSQL_BIND *b, MYSQL_TIME *t)
 
 static int64_t time_us(const MYSQL_TIME *t)
 {
-	struct hs_civil c = {.year = (int)t->year, .month = (int)t->month, .day = (int)t->day,
-		.hour = (int)t->hour, .minute = (int)t->minute, .second = (int)t->second,
+	struct hs_civil c = {.year = (int)t->year,
+		.month = (int)t->month,
+		.day = (int)t->day,
+		.hour = (int)t->hour,
+		.minute = (int)t->minute,
+		.second = (int)t->second,
 		.us = (int)t->second_part};
 
 	return t->year == 0 ? HS_TIME_NONE : hs_civil_to_us(&c);
 }
 
-static enum hs_rc read_text(struct hs_conn *conn, struct stmt *s, unsigned i, struct hs_pool *pool, struct hs_val *v, struct hs_err *err)
+static enum hs_rc read_text(struct hs_conn *conn, struct stmt *s, unsigned i, struct hs_pool *pool,
+	struct hs_val *v, struct hs_err *err)
 {
 	unsigned long n = s->col[i].len;
 	char *text = hs_pool_alloc(pool, n + 1);
@@ -451,8 +470,11 @@ static enum hs_rc read_text(struct hs_conn *conn, struct stmt *s, unsigned i, st
 	if (n) {
 		unsigned long got = 0;
 		my_bool null = 0;
-		MYSQL_BIND b = {.buffer_type = s->bind[i].buffer_type, .buffer = text,
-			.buffer_length = n, .length = &got, .is_null = &null};
+		MYSQL_BIND b = {.buffer_type = s->bind[i].buffer_type,
+			.buffer = text,
+			.buffer_length = n,
+			.length = &got,
+			.is_null = &null};
 
 		if (mysql_stmt_fetch_column(s->h, &b, i, 0))
 			return fail_stmt(conn, s->h, s->sql, err);
@@ -463,7 +485,8 @@ static enum hs_rc read_text(struct hs_conn *conn, struct stmt *s, unsigned i, st
 	return HS_OK;
 }
 
-static enum hs_rc read_value(struct hs_conn *conn, struct stmt *s, unsigned i, struct hs_pool *pool, struct hs_val *v, struct hs_err *err)
+static enum hs_rc read_value(struct hs_conn *conn, struct stmt *s, unsigned i, struct hs_pool *pool,
+	struct hs_val *v, struct hs_err *err)
 {
 	struct col *c = &s->col[i];
 
@@ -486,7 +509,8 @@ static enum hs_rc read_value(struct hs_conn *conn, struct stmt *s, unsigned i, s
 		c->v.dec[c->len < DECIMAL_TEXT ? c->len : DECIMAL_TEXT - 1] = '\0';
 		v->i = strtoll(c->v.dec, NULL, 10);
 		if (!hs_str_to_double(c->v.dec, &v->d))
-			return hs_fail(err, HS_E_PARSE, "decimal value \"%s\" of the database", c->v.dec);
+			return hs_fail(
+				err, HS_E_PARSE, "decimal value \"%s\" of the database", c->v.dec);
 		return HS_OK;
 	case COL_TIME:
 		v->i = time_us(&c->v.t);
@@ -498,7 +522,8 @@ static enum hs_rc read_value(struct hs_conn *conn, struct stmt *s, unsigned i, s
 	return HS_OK;
 }
 
-static enum hs_rc read_rows(struct hs_conn *conn, struct stmt *s, struct hs_conn_run *run, struct hs_err *err)
+static enum hs_rc read_rows(
+	struct hs_conn *conn, struct stmt *s, struct hs_conn_run *run, struct hs_err *err)
 {
 	struct hs_pool *pool = run->pool ? run->pool : conn->scratch;
 
@@ -522,7 +547,8 @@ static enum hs_rc read_rows(struct hs_conn *conn, struct stmt *s, struct hs_conn
 	}
 }
 
-static enum hs_rc execute(struct hs_conn *conn, struct stmt *s, struct hs_conn_run *run, struct hs_err *err)
+static enum hs_rc execute(
+	struct hs_conn *conn, struct stmt *s, struct hs_conn_run *run, struct hs_err *err)
 {
 	MYSQL_BIND *binds = hs_pool_calloc(conn->scratch, run->n_binds, sizeof(*binds));
 	MYSQL_TIME *times = hs_pool_calloc(conn->scratch, run->n_binds, sizeof(*times));
@@ -579,7 +605,8 @@ enum hs_rc hs_conn_exec(struct hs_conn *conn, struct hs_conn_run *run, struct hs
 			drop_stmt(conn, s);
 			continue;
 		}
-		if (conn->lost && conn->read_s && hs_mono_us() - start_us >= conn->read_s * HS_SECOND_US)
+		if (conn->lost && conn->read_s &&
+			hs_mono_us() - start_us >= conn->read_s * HS_SECOND_US)
 			mine.rc = rc = HS_E_DB_TIMEOUT;
 		if (err)
 			*err = mine;

@@ -17,7 +17,9 @@ static struct hs_strs read_strs(struct hs_pool *pool, const struct hs_val *v)
 	json = json_loadb(v->s, v->n, 0, NULL);
 	json_array_foreach(json, i, item) {
 		if (json_is_string(item))
-			hs_strs_add(pool, &list, hs_pool_strndup(pool, json_string_value(item), json_string_length(item)));
+			hs_strs_add(pool, &list,
+				hs_pool_strndup(
+					pool, json_string_value(item), json_string_length(item)));
 	}
 	json_decref(json);
 	return list;
@@ -50,13 +52,15 @@ static void read_one(struct hs_pool *pool, enum hs_ctype type, const struct hs_v
 	}
 }
 
-void hs_row_read(struct hs_pool *pool, const struct hs_col *cols, size_t n_cols, const struct hs_val *row, void *obj)
+void hs_row_read(struct hs_pool *pool, const struct hs_col *cols, size_t n_cols,
+	const struct hs_val *row, void *obj)
 {
 	for (size_t i = 0; i < n_cols; i++)
 		read_one(pool, cols[i].type, &row[i], (char *)obj + cols[i].offset);
 }
 
-void *hs_rows_read(struct hs_pool *pool, const struct hs_col *cols, size_t n_cols, size_t size, const struct hs_rows *rows)
+void *hs_rows_read(struct hs_pool *pool, const struct hs_col *cols, size_t n_cols, size_t size,
+	const struct hs_rows *rows)
 {
 	char *objs = hs_pool_calloc(pool, rows->n, size);
 

@@ -57,13 +57,15 @@ void hs_sql_list_int(struct hs_sql *q, const int64_t *v, size_t n)
 	add_list(q, NULL, v, n);
 }
 
-enum hs_rc hs_sql_select(struct hs_db *db, struct hs_sql *q, struct hs_rows *ret, struct hs_err *err)
+enum hs_rc hs_sql_select(
+	struct hs_db *db, struct hs_sql *q, struct hs_rows *ret, struct hs_err *err)
 {
 	HS_TRY(hs_buf_ok(q->text, "SQL statement", err));
 	return hs_db_select(db, q->pool, q->text->data, q->binds, q->n, ret, err);
 }
 
-enum hs_rc hs_sql_exec(struct hs_db *db, struct hs_sql *q, uint64_t *ret_affected, struct hs_err *err)
+enum hs_rc hs_sql_exec(
+	struct hs_db *db, struct hs_sql *q, uint64_t *ret_affected, struct hs_err *err)
 {
 	HS_TRY(hs_buf_ok(q->text, "SQL statement", err));
 	return hs_db_exec(db, q->text->data, q->binds, q->n, ret_affected, err);

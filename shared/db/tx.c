@@ -7,9 +7,9 @@
 #include "base/limits.h"
 #include "db/driver.h"
 
-#define PAUSE_US 2000          /* doubled on each try, times 0.5 to 1.5 */
+#define PAUSE_US 2000 /* doubled on each try, times 0.5 to 1.5 */
 #define PAUSE_MAX_US 200000
-#define LOST_TRIES 2           /* runs after a connection broke before COMMIT */
+#define LOST_TRIES 2 /* runs after a connection broke before COMMIT */
 
 static enum hs_rc run_once(struct hs_db *db, hs_tx_fn *fn, void *arg, struct hs_err *err)
 {

@@ -9,7 +9,8 @@
 #define BANKS_A_PAGE 100
 #define PURGE_ROWS 1000
 
-enum hs_rc hs_upkeep_recover(struct hs_db *db, const struct hs_config *cfg, size_t *ret_n, struct hs_err *err)
+enum hs_rc hs_upkeep_recover(
+	struct hs_db *db, const struct hs_config *cfg, size_t *ret_n, struct hs_err *err)
 {
 	HS_AUTO(hs_pool_free) struct hs_pool *pool = hs_pool_new();
 
@@ -36,7 +37,8 @@ static enum hs_rc submit(struct hs_db *db, void *arg, struct hs_err *err)
 	return HS_OK;
 }
 
-static enum hs_rc reconcile_bank(struct hs_db *db, struct hs_pool *pool, const struct hs_config *cfg, int64_t bank_no, size_t *made, struct hs_err *err)
+static enum hs_rc reconcile_bank(struct hs_db *db, struct hs_pool *pool,
+	const struct hs_config *cfg, int64_t bank_no, size_t *made, struct hs_err *err)
 {
 	struct submit s = {pool, bank_no, false};
 	struct hs_config *bank_cfg;
@@ -47,7 +49,8 @@ static enum hs_rc reconcile_bank(struct hs_db *db, struct hs_pool *pool, const s
 		return HS_OK;
 	HS_TRY(rc);
 	HS_TRY(hs_bank_config(pool, cfg, &bank, &bank_cfg, err));
-	if (!hs_cfg_bool(bank_cfg, HS_S_enable_observations) || !hs_cfg_bool(bank_cfg, HS_S_enable_auto_consolidation))
+	if (!hs_cfg_bool(bank_cfg, HS_S_enable_observations) ||
+		!hs_cfg_bool(bank_cfg, HS_S_enable_auto_consolidation))
 		return HS_OK;
 	rc = hs_tx_run(db, submit, &s, err);
 	if (rc == HS_E_BANK_MISSING)
@@ -57,7 +60,8 @@ static enum hs_rc reconcile_bank(struct hs_db *db, struct hs_pool *pool, const s
 	return HS_OK;
 }
 
-enum hs_rc hs_upkeep_reconcile(struct hs_db *db, const struct hs_config *cfg, size_t *ret_n, struct hs_err *err)
+enum hs_rc hs_upkeep_reconcile(
+	struct hs_db *db, const struct hs_config *cfg, size_t *ret_n, struct hs_err *err)
 {
 	int64_t every_s = hs_cfg_int(cfg, HS_S_consolidation_reconcile_interval_seconds), after = 0;
 	bool mine = false;

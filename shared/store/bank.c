@@ -14,11 +14,12 @@
 
 enum { SQL_FIND, SQL_FIND_NO, SQL_INSERT, SQL_CLOCK };
 static const char *const sql[] = {
-	[SQL_FIND] = BANK_COLUMNS "WHERE bank_id = ?",
-	[SQL_FIND_NO] = BANK_COLUMNS "WHERE bank_no = ?",
-	[SQL_INSERT] = ("INSERT INTO banks (bank_id, name, mission, config, created_at, updated_at) "
-		"VALUES (?, ?, '', '{}', ?, ?)"),
-	[SQL_CLOCK] = "INSERT INTO bank_clock (bank_no, last_write_at) VALUES (?, UTC_TIMESTAMP(6))",
+	[SQL_FIND] = (BANK_COLUMNS "WHERE bank_id = ?"),
+	[SQL_FIND_NO] = (BANK_COLUMNS "WHERE bank_no = ?"),
+	[SQL_INSERT] = ("INSERT INTO banks (bank_id, name, mission, config, created_at, "
+		"updated_at) VALUES (?, ?, '', '{}', ?, ?)"),
+	[SQL_CLOCK] = ("INSERT INTO bank_clock (bank_no, last_write_at) VALUES (?, "
+		"UTC_TIMESTAMP(6))"),
 };
 HS_SQL_LIST(hs_bank_sql, sql);
 
@@ -56,9 +57,11 @@ enum hs_rc hs_bank_id_check(const char *bank_id, struct hs_err *err)
 	if (hs_str_empty(bank_id))
 		return hs_fail(err, HS_E_BAD_REQUEST, "Bank id must not be empty");
 	if (strlen(bank_id) > HS_BANK_ID_BYTES)
-		return hs_fail(err, HS_E_BAD_REQUEST, "Bank id must be at most %d bytes", HS_BANK_ID_BYTES);
+		return hs_fail(err, HS_E_BAD_REQUEST, "Bank id must be at most %d bytes",
+			HS_BANK_ID_BYTES);
 	if (has_control(bank_id))
-		return hs_fail(err, HS_E_BAD_REQUEST, "Bank id must not contain control characters");
+		return hs_fail(
+			err, HS_E_BAD_REQUEST, "Bank id must not contain control characters");
 	if (bank_id[0] == '_')
 		return hs_fail(err, HS_E_BAD_REQUEST, "Bank id must not start with '_'");
 	return HS_OK;
@@ -69,7 +72,8 @@ enum hs_rc hs_bank_missing(const char *bank_id, struct hs_err *err)
 	return hs_fail(err, HS_E_BANK_MISSING, "Bank '%s' not found", bank_id);
 }
 
-static enum hs_rc find(struct hs_db *db, struct hs_pool *pool, int which, struct hs_bind key, struct hs_bank *ret, bool *ret_found, struct hs_err *err)
+static enum hs_rc find(struct hs_db *db, struct hs_pool *pool, int which, struct hs_bind key,
+	struct hs_bank *ret, bool *ret_found, struct hs_err *err)
 {
 	struct hs_rows rows;
 
@@ -80,7 +84,8 @@ static enum hs_rc find(struct hs_db *db, struct hs_pool *pool, int which, struct
 	return HS_OK;
 }
 
-enum hs_rc hs_bank_find(struct hs_db *db, struct hs_pool *pool, const char *bank_id, struct hs_bank *ret, struct hs_err *err)
+enum hs_rc hs_bank_find(struct hs_db *db, struct hs_pool *pool, const char *bank_id,
+	struct hs_bank *ret, struct hs_err *err)
 {
 	bool found = false;
 
@@ -90,7 +95,8 @@ enum hs_rc hs_bank_find(struct hs_db *db, struct hs_pool *pool, const char *bank
 	return found ? HS_OK : hs_bank_missing(bank_id, err);
 }
 
-enum hs_rc hs_bank_find_no(struct hs_db *db, struct hs_pool *pool, int64_t bank_no, struct hs_bank *ret, struct hs_err *err)
+enum hs_rc hs_bank_find_no(struct hs_db *db, struct hs_pool *pool, int64_t bank_no,
+	struct hs_bank *ret, struct hs_err *err)
 {
 	bool found;
 
@@ -118,21 +124,25 @@ static enum hs_rc ensure(struct hs_db *db, void *arg, struct hs_err *err)
 	if (found)
 		return HS_OK;
 	hs_err_clear(&mine);
-	rc = hs_db_exec(db, sql[SQL_INSERT], HS_BINDS(hs_b_str(e->bank_id), hs_b_str(e->bank_id),
-		hs_b_time(now), hs_b_time(now)), NULL, &mine);
+	rc = hs_db_exec(db, sql[SQL_INSERT],
+		HS_BINDS(
+			hs_b_str(e->bank_id), hs_b_str(e->bank_id), hs_b_time(now), hs_b_time(now)),
+		NULL, &mine);
 	if (rc == HS_OK) {
 		e->made = true;
-		HS_TRY(hs_db_exec(db, sql[SQL_CLOCK], HS_BINDS(hs_b_int((int64_t)hs_db_insert_id(db))),
-			NULL, err));
+		HS_TRY(hs_db_exec(db, sql[SQL_CLOCK],
+			HS_BINDS(hs_b_int((int64_t)hs_db_insert_id(db))), NULL, err));
 	} else if (rc != HS_E_DB_DUPLICATE) {
 		return hs_fail_foreign(err, rc, mine.foreign, "%s", mine.msg);
 	}
 	/* made here, or by someone else a moment ago */
 	HS_TRY(find(db, e->pool, SQL_FIND, hs_b_str(e->bank_id), e->bank, &found, err));
-	return found ? HS_OK : hs_fail(err, HS_E_DB_DEADLOCK, "bank '%s' came and went", e->bank_id);
+	return found ? HS_OK
+		     : hs_fail(err, HS_E_DB_DEADLOCK, "bank '%s' came and went", e->bank_id);
 }
 
-enum hs_rc hs_bank_ensure(struct hs_db *db, struct hs_pool *pool, const char *bank_id, struct hs_bank *ret, bool *ret_made, struct hs_err *err)
+enum hs_rc hs_bank_ensure(struct hs_db *db, struct hs_pool *pool, const char *bank_id,
+	struct hs_bank *ret, bool *ret_made, struct hs_err *err)
 {
 	struct ensure e = {.pool = pool, .bank_id = bank_id, .bank = ret};
 
@@ -143,13 +153,15 @@ enum hs_rc hs_bank_ensure(struct hs_db *db, struct hs_pool *pool, const char *ba
 	return HS_OK;
 }
 
-enum hs_rc hs_bank_config(struct hs_pool *pool, const struct hs_config *server, const struct hs_bank *bank, struct hs_config **ret, struct hs_err *err)
+enum hs_rc hs_bank_config(struct hs_pool *pool, const struct hs_config *server,
+	const struct hs_bank *bank, struct hs_config **ret, struct hs_err *err)
 {
 	json_t *overrides;
 
 	HS_TRY(hs_json_load(pool, bank->config, &overrides, err));
 	if (!json_is_object(overrides))
-		return hs_fail(err, HS_E_PARSE, "the stored configuration of bank '%s'", bank->bank_id);
+		return hs_fail(
+			err, HS_E_PARSE, "the stored configuration of bank '%s'", bank->bank_id);
 	*ret = hs_config_for_bank(pool, server, overrides);
 	return HS_OK;
 }

@@ -4,8 +4,8 @@
 
 enum { SQL_ADVANCE, SQL_READ, SQL_LOCK };
 static const char *const sql[] = {
-	[SQL_ADVANCE] = ("UPDATE bank_clock SET last_write_at = "
-		"GREATEST(UTC_TIMESTAMP(6), last_write_at + INTERVAL 1 MICROSECOND) WHERE bank_no = ?"),
+	[SQL_ADVANCE] = ("UPDATE bank_clock SET last_write_at = GREATEST(UTC_TIMESTAMP(6), "
+		"last_write_at + INTERVAL 1 MICROSECOND) WHERE bank_no = ?"),
 	[SQL_READ] = "SELECT last_write_at FROM bank_clock WHERE bank_no = ?",
 	[SQL_LOCK] = "SELECT last_write_at FROM bank_clock WHERE bank_no = ? FOR UPDATE",
 };
@@ -16,7 +16,8 @@ static enum hs_rc gone(int64_t bank_no, struct hs_err *err)
 	return hs_fail(err, HS_E_BANK_MISSING, "bank %" PRId64 " has been deleted", bank_no);
 }
 
-static enum hs_rc read_clock(struct hs_db *db, int64_t bank_no, int which, int64_t *ret_us, struct hs_err *err)
+static enum hs_rc read_clock(
+	struct hs_db *db, int64_t bank_no, int which, int64_t *ret_us, struct hs_err *err)
 {
 	HS_AUTO(hs_pool_free) struct hs_pool *pool = hs_pool_new();
 	struct hs_rows rows;
@@ -28,7 +29,8 @@ static enum hs_rc read_clock(struct hs_db *db, int64_t bank_no, int which, int64
 	return HS_OK;
 }
 
-enum hs_rc hs_clock_advance(struct hs_db *db, int64_t bank_no, int64_t *ret_stamp_us, struct hs_err *err)
+enum hs_rc hs_clock_advance(
+	struct hs_db *db, int64_t bank_no, int64_t *ret_stamp_us, struct hs_err *err)
 {
 	uint64_t found;
 

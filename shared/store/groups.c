@@ -12,9 +12,9 @@
  */
 struct reader {
 	struct hs_pool *pool;
-	struct hs_check *ck;            /* NULL = quiet */
+	struct hs_check *ck; /* NULL = quiet */
 	size_t nodes, tags;
-	bool over;                      /* a limit was hit */
+	bool over; /* a limit was hit */
 };
 
 static const struct form {
@@ -29,7 +29,8 @@ static const struct form {
 
 static struct hs_group *read_group(struct reader *r, json_t *v, size_t depth);
 
-static void fault(struct reader *r, const char *type, const char *msg, json_t *input, const char *ctx)
+static void fault(
+	struct reader *r, const char *type, const char *msg, json_t *input, const char *ctx)
 {
 	if (r->ck)
 		hs_check_fault(r->ck, type, msg, input, ctx);
@@ -79,7 +80,8 @@ static bool read_leaf_tags(struct reader *r, json_t *v, struct hs_strs *ret)
 }
 
 /* The index of a choice; def when absent, -1 when it is none. */
-static int read_choice(struct reader *r, json_t *obj, const char *key, const char *const *names, const char *expected, int def)
+static int read_choice(struct reader *r, json_t *obj, const char *key, const char *const *names,
+	const char *expected, int def)
 {
 	json_t *v = json_object_get(obj, key);
 	const char *ctx, *msg;
@@ -122,7 +124,8 @@ static bool read_leaf(struct reader *r, json_t *obj, struct hs_group *g)
 	return true;
 }
 
-static bool read_kids(struct reader *r, json_t *list, const char *key, struct hs_group *g, size_t depth)
+static bool read_kids(
+	struct reader *r, json_t *list, const char *key, struct hs_group *g, size_t depth)
 {
 	json_t *item;
 	size_t i;
@@ -160,7 +163,8 @@ static bool read_not(struct reader *r, json_t *v, struct hs_group *g, size_t dep
 	return g->kids[0] != NULL;
 }
 
-static struct hs_group *read_form(struct reader *r, const struct form *form, json_t *obj, size_t depth)
+static struct hs_group *read_form(
+	struct reader *r, const struct form *form, json_t *obj, size_t depth)
 {
 	struct hs_group *g = HS_NEW(r->pool, struct hs_group);
 	bool ok = false;
@@ -175,7 +179,8 @@ static struct hs_group *read_form(struct reader *r, const struct form *form, jso
 		json_t *v = json_object_get(obj, form->key);
 
 		push(r, form->key);
-		ok = form->kind == HS_GROUP_NOT ? read_not(r, v, g, depth) : read_kids(r, v, form->key, g, depth);
+		ok = form->kind == HS_GROUP_NOT ? read_not(r, v, g, depth)
+						: read_kids(r, v, form->key, g, depth);
 		pop(r);
 	}
 	pop(r);
@@ -198,8 +203,9 @@ static void report(struct reader *r, const struct form *meant, json_t *v, size_t
 		fault(r, "missing", "Field required", v, NULL);
 		hs_check_pop(r->ck);
 	} else {
-		fault(r, "model_attributes_type", "Input should be a valid dictionary or object to extract fields from",
-			v, NULL);
+		fault(r, "model_attributes_type",
+			"Input should be a valid dictionary or object to extract fields from", v,
+			NULL);
 	}
 	hs_check_pop(r->ck);
 }
@@ -272,7 +278,8 @@ void hs_groups_read(struct hs_check *ck, const struct hs_field *f, json_t *v, vo
 	*(struct hs_groups **)place = !v || json_is_null(v) ? NULL : read_list(&r, v);
 }
 
-enum hs_rc hs_groups_parse(struct hs_pool *pool, json_t *v, struct hs_groups **ret, struct hs_err *err)
+enum hs_rc hs_groups_parse(
+	struct hs_pool *pool, json_t *v, struct hs_groups **ret, struct hs_err *err)
 {
 	struct reader r = {.pool = pool};
 
@@ -322,7 +329,8 @@ static json_t *group_json(const struct hs_group *g)
 		break;
 	case HS_GROUP_AND:
 	case HS_GROUP_OR:
-		json_object_set_new(obj, g->kind == HS_GROUP_AND ? "and" : "or", list_json(g->kids, g->n_kids));
+		json_object_set_new(
+			obj, g->kind == HS_GROUP_AND ? "and" : "or", list_json(g->kids, g->n_kids));
 		break;
 	}
 	return obj;

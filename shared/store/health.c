@@ -7,15 +7,16 @@ enum { SQL_FACTS, SQL_CONNECTIONS, SQL_VECTORS, SQL_BANKS };
 static const char *const sql[] = {
 	[SQL_FACTS] = ("SELECT VERSION(), @@max_connections, @@max_allowed_packet, "
 		"@@innodb_flush_log_at_trx_commit = 1"),
-	[SQL_CONNECTIONS] = ("SELECT CAST(variable_value AS SIGNED) FROM information_schema.global_status "
-		"WHERE variable_name = 'Threads_connected'"),
-	[SQL_VECTORS] = ("SELECT COALESCE(SUM(e.tag = ?), 0), COALESCE(SUM(e.tag <> ?), 0) FROM unit_embeddings v "
-		"JOIN embedders e ON e.embedder_no = v.embedder_no"),
+	[SQL_CONNECTIONS] = ("SELECT CAST(variable_value AS SIGNED) FROM "
+		"information_schema.global_status WHERE variable_name = 'Threads_connected'"),
+	[SQL_VECTORS] = ("SELECT COALESCE(SUM(e.tag = ?), 0), COALESCE(SUM(e.tag <> ?), 0) FROM "
+		"unit_embeddings v JOIN embedders e ON e.embedder_no = v.embedder_no"),
 	[SQL_BANKS] = "SELECT (SELECT COUNT(*) FROM banks), (SELECT COUNT(*) FROM purge_queue)",
 };
 HS_SQL_LIST(hs_health_sql, sql);
 
-enum hs_rc hs_server_facts(struct hs_db *db, struct hs_pool *pool, struct hs_server_facts *ret, struct hs_err *err)
+enum hs_rc hs_server_facts(
+	struct hs_db *db, struct hs_pool *pool, struct hs_server_facts *ret, struct hs_err *err)
 {
 	struct hs_rows facts, connections;
 
@@ -31,17 +32,20 @@ enum hs_rc hs_server_facts(struct hs_db *db, struct hs_pool *pool, struct hs_ser
 	return HS_OK;
 }
 
-enum hs_rc hs_vector_counts(struct hs_db *db, struct hs_pool *pool, const char *tag, int64_t *ret_own, int64_t *ret_foreign, struct hs_err *err)
+enum hs_rc hs_vector_counts(struct hs_db *db, struct hs_pool *pool, const char *tag,
+	int64_t *ret_own, int64_t *ret_foreign, struct hs_err *err)
 {
 	struct hs_rows rows;
 
-	HS_TRY(hs_db_select(db, pool, sql[SQL_VECTORS], HS_BINDS(hs_b_str(tag), hs_b_str(tag)), &rows, err));
+	HS_TRY(hs_db_select(
+		db, pool, sql[SQL_VECTORS], HS_BINDS(hs_b_str(tag), hs_b_str(tag)), &rows, err));
 	*ret_own = rows.v[0].i;
 	*ret_foreign = rows.v[1].i;
 	return HS_OK;
 }
 
-enum hs_rc hs_bank_counts(struct hs_db *db, struct hs_pool *pool, int64_t *ret_banks, int64_t *ret_purging, struct hs_err *err)
+enum hs_rc hs_bank_counts(struct hs_db *db, struct hs_pool *pool, int64_t *ret_banks,
+	int64_t *ret_purging, struct hs_err *err)
 {
 	struct hs_rows rows;
 

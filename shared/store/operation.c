@@ -13,30 +13,34 @@
 #include "store/clock.h"
 
 enum {
-	SQL_INSERT, SQL_GET, SQL_GET_PAYLOAD, SQL_FIND, SQL_CONSOLIDATIONS, SQL_LOCK_MODEL, SQL_OPEN_REFRESH,
-	SQL_SET_PAYLOAD, SQL_UNPARK,
+	SQL_INSERT, SQL_GET, SQL_GET_PAYLOAD, SQL_FIND, SQL_CONSOLIDATIONS, SQL_LOCK_MODEL,
+	SQL_OPEN_REFRESH, SQL_SET_PAYLOAD, SQL_UNPARK,
 };
 static const char *const sql[] = {
-	[SQL_INSERT] = ("INSERT INTO async_operations (operation_id, bank_no, operation_type, status, task_payload, "
-		"result_metadata, subject_id, parent_id, is_parent, created_at, updated_at) "
-		"VALUES (?, ?, ?, 'pending', ?, ?, ?, ?, ?, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6))"),
-	[SQL_GET] = ("SELECT NULL, " HS_OPERATION_COLUMNS
-		" FROM async_operations WHERE operation_id = ? AND bank_no = ?"),
-	[SQL_GET_PAYLOAD] = ("SELECT task_payload, " HS_OPERATION_COLUMNS
-		" FROM async_operations WHERE operation_id = ? AND bank_no = ?"),
+	[SQL_INSERT] = ("INSERT INTO async_operations (operation_id, bank_no, operation_type, "
+		"status, task_payload, result_metadata, subject_id, parent_id, is_parent, "
+		"created_at, updated_at) VALUES (?, ?, ?, 'pending', ?, ?, ?, ?, ?, "
+		"UTC_TIMESTAMP(6), UTC_TIMESTAMP(6))"),
+	[SQL_GET] = ("SELECT NULL, " HS_OPERATION_COLUMNS " FROM async_operations WHERE "
+		"operation_id = ? AND bank_no = ?"),
+	[SQL_GET_PAYLOAD] = ("SELECT task_payload, " HS_OPERATION_COLUMNS " FROM async_operations "
+		"WHERE operation_id = ? AND bank_no = ?"),
 	/* a client's own id is global: whose bank it is, is what is asked */
-	[SQL_FIND] = "SELECT NULL, " HS_OPERATION_COLUMNS " FROM async_operations WHERE operation_id = ?",
-	[SQL_CONSOLIDATIONS] = ("SELECT operation_id, task_payload FROM async_operations WHERE bank_no = ? AND "
-		"operation_type = 'consolidation' AND status = 'pending' ORDER BY created_at, operation_id"),
-	[SQL_LOCK_MODEL] = ("SELECT last_refresh_failed_at FROM mental_models WHERE bank_no = ? AND id = ? "
-		"FOR UPDATE"),
-	[SQL_OPEN_REFRESH] = ("SELECT operation_id, status, task_payload FROM async_operations WHERE bank_no = ? AND "
-		"operation_type = 'refresh_mental_model' AND status IN ('pending', 'processing') AND "
-		"subject_id = ? ORDER BY created_at, operation_id"),
-	[SQL_SET_PAYLOAD] = ("UPDATE async_operations SET task_payload = ?, updated_at = UTC_TIMESTAMP(6) "
-		"WHERE operation_id = ? AND bank_no = ? AND status = 'pending'"),
+	[SQL_FIND] = ("SELECT NULL, " HS_OPERATION_COLUMNS " FROM async_operations WHERE "
+		"operation_id = ?"),
+	[SQL_CONSOLIDATIONS] = ("SELECT operation_id, task_payload FROM async_operations WHERE "
+		"bank_no = ? AND operation_type = 'consolidation' AND status = 'pending' ORDER BY "
+		"created_at, operation_id"),
+	[SQL_LOCK_MODEL] = ("SELECT last_refresh_failed_at FROM mental_models WHERE bank_no = ? "
+		"AND id = ? FOR UPDATE"),
+	[SQL_OPEN_REFRESH] = ("SELECT operation_id, status, task_payload FROM async_operations "
+		"WHERE bank_no = ? AND operation_type = 'refresh_mental_model' AND status IN "
+		"('pending', 'processing') AND subject_id = ? ORDER BY created_at, operation_id"),
+	[SQL_SET_PAYLOAD] = ("UPDATE async_operations SET task_payload = ?, updated_at = "
+		"UTC_TIMESTAMP(6) WHERE operation_id = ? AND bank_no = ? AND status = 'pending'"),
 	[SQL_UNPARK] = ("UPDATE async_operations SET task_payload = ?, next_retry_at = NULL, "
-		"updated_at = UTC_TIMESTAMP(6) WHERE operation_id = ? AND bank_no = ? AND status = 'pending'"),
+		"updated_at = UTC_TIMESTAMP(6) WHERE operation_id = ? AND bank_no = ? AND status "
+		"= 'pending'"),
 };
 HS_SQL_LIST(hs_operation_sql, sql);
 
@@ -74,7 +78,8 @@ struct hs_operation *hs_operations_read(struct hs_pool *pool, const struct hs_ro
 
 enum hs_rc hs_operation_missing(const char *bank_id, const char *operation_id, struct hs_err *err)
 {
-	return hs_fail(err, HS_E_NOT_FOUND, "Operation %s not found for bank %s", operation_id, bank_id);
+	return hs_fail(
+		err, HS_E_NOT_FOUND, "Operation %s not found for bank %s", operation_id, bank_id);
 }
 
 /* Kinds of which one at a time runs in a bank: their subject is the bank itself. */
@@ -83,7 +88,8 @@ static bool is_bank_wide(const char *type)
 	return hs_str_eq(type, "consolidation") || hs_str_eq(type, "graph_maintenance");
 }
 
-enum hs_rc hs_operation_insert(struct hs_db *db, struct hs_pool *pool, int64_t bank_no, const struct hs_submit *s, const char **ret_id, struct hs_err *err)
+enum hs_rc hs_operation_insert(struct hs_db *db, struct hs_pool *pool, int64_t bank_no,
+	const struct hs_submit *s, const char **ret_id, struct hs_err *err)
 {
 	const char *id = s->operation_id ? s->operation_id : hs_uuid_v7_new(pool);
 	const char *subject = is_bank_wide(s->operation_type) ? "" : s->subject_id;
@@ -91,8 +97,9 @@ enum hs_rc hs_operation_insert(struct hs_db *db, struct hs_pool *pool, int64_t b
 	HS_TRY(hs_db_exec(db, sql[SQL_INSERT],
 		HS_BINDS(hs_b_str(id), hs_b_int(bank_no), hs_b_str(s->operation_type),
 			hs_b_str(s->payload ? hs_json_text(pool, s->payload) : NULL),
-			hs_b_str(s->metadata ? hs_json_text(pool, s->metadata) : "{}"), hs_b_str(subject),
-			hs_b_str(s->parent_id), hs_b_bool(s->is_parent)), NULL, err));
+			hs_b_str(s->metadata ? hs_json_text(pool, s->metadata) : "{}"),
+			hs_b_str(subject), hs_b_str(s->parent_id), hs_b_bool(s->is_parent)),
+		NULL, err));
 	*ret_id = id;
 	return HS_OK;
 }
@@ -116,7 +123,8 @@ void hs_queue_poke(const struct hs_config *cfg)
 	close(fd);
 }
 
-enum hs_rc hs_operation_get(struct hs_db *db, struct hs_pool *pool, int64_t bank_no, const char *operation_id, bool with_payload, struct hs_operation *ret, struct hs_err *err)
+enum hs_rc hs_operation_get(struct hs_db *db, struct hs_pool *pool, int64_t bank_no,
+	const char *operation_id, bool with_payload, struct hs_operation *ret, struct hs_err *err)
 {
 	struct hs_rows rows;
 
@@ -128,7 +136,8 @@ enum hs_rc hs_operation_get(struct hs_db *db, struct hs_pool *pool, int64_t bank
 	return HS_OK;
 }
 
-enum hs_rc hs_operation_find(struct hs_db *db, struct hs_pool *pool, const char *operation_id, struct hs_operation *ret, struct hs_err *err)
+enum hs_rc hs_operation_find(struct hs_db *db, struct hs_pool *pool, const char *operation_id,
+	struct hs_operation *ret, struct hs_err *err)
 {
 	struct hs_rows rows;
 
@@ -142,12 +151,14 @@ enum hs_rc hs_operation_find(struct hs_db *db, struct hs_pool *pool, const char 
 /* ---- consolidation ---- */
 
 /* A waiting unscoped consolidation takes the new wish in; a manual one makes it manual. */
-static enum hs_rc fold_consolidation(struct hs_db *db, struct hs_pool *pool, int64_t bank_no, bool manual, const char **ret_id, struct hs_err *err)
+static enum hs_rc fold_consolidation(struct hs_db *db, struct hs_pool *pool, int64_t bank_no,
+	bool manual, const char **ret_id, struct hs_err *err)
 {
 	struct hs_rows rows;
 
 	*ret_id = NULL;
-	HS_TRY(hs_db_select(db, pool, sql[SQL_CONSOLIDATIONS], HS_BINDS(hs_b_int(bank_no)), &rows, err));
+	HS_TRY(hs_db_select(
+		db, pool, sql[SQL_CONSOLIDATIONS], HS_BINDS(hs_b_int(bank_no)), &rows, err));
 	for (size_t i = 0; i < rows.n && !*ret_id; i++) {
 		const struct hs_val *row = hs_row(&rows, i);
 		uint64_t found = 1;
@@ -158,8 +169,10 @@ static enum hs_rc fold_consolidation(struct hs_db *db, struct hs_pool *pool, int
 			continue;
 		if (manual && !hs_json_bool(payload, "manual", false)) {
 			json_object_set_new(payload, "manual", json_true());
-			HS_TRY(hs_db_exec(db, sql[SQL_SET_PAYLOAD], HS_BINDS(hs_b_str(hs_json_text(pool, payload)),
-				hs_b_str(row[0].s), hs_b_int(bank_no)), &found, err));
+			HS_TRY(hs_db_exec(db, sql[SQL_SET_PAYLOAD],
+				HS_BINDS(hs_b_str(hs_json_text(pool, payload)), hs_b_str(row[0].s),
+					hs_b_int(bank_no)),
+				&found, err));
 		}
 		/* not found: a worker took it between the two statements */
 		if (found)
@@ -168,7 +181,9 @@ static enum hs_rc fold_consolidation(struct hs_db *db, struct hs_pool *pool, int
 	return HS_OK;
 }
 
-enum hs_rc hs_submit_consolidation(struct hs_db *db, struct hs_pool *pool, int64_t bank_no, const struct hs_consolidation_submit *s, const char **ret_id, bool *ret_deduplicated, struct hs_err *err)
+enum hs_rc hs_submit_consolidation(struct hs_db *db, struct hs_pool *pool, int64_t bank_no,
+	const struct hs_consolidation_submit *s, const char **ret_id, bool *ret_deduplicated,
+	struct hs_err *err)
 {
 	bool scoped = s->scopes && !json_is_null(s->scopes);
 	struct hs_submit submit = {.operation_type = "consolidation"};
@@ -184,8 +199,9 @@ enum hs_rc hs_submit_consolidation(struct hs_db *db, struct hs_pool *pool, int64
 		*ret_id = folded;
 		return HS_OK;
 	}
-	submit.payload = json_pack("{s:O?, s:I, s:b}", "observation_scopes", scoped ? s->scopes : NULL, "round",
-		(json_int_t)(s->round > 0 ? s->round : 1), "manual", s->manual);
+	submit.payload =
+		json_pack("{s:O?, s:I, s:b}", "observation_scopes", scoped ? s->scopes : NULL,
+			"round", (json_int_t)(s->round > 0 ? s->round : 1), "manual", s->manual);
 	if (!submit.payload)
 		return hs_fail(err, HS_E_INTERNAL, "cannot write the payload of a consolidation");
 	rc = hs_operation_insert(db, pool, bank_no, &submit, ret_id, err);
@@ -195,9 +211,11 @@ enum hs_rc hs_submit_consolidation(struct hs_db *db, struct hs_pool *pool, int64
 
 /* ---- refresh ---- */
 
-static enum hs_rc insert_refresh(struct hs_db *db, struct hs_pool *pool, int64_t bank_no, const struct hs_refresh_submit *s, const char **ret_id, struct hs_err *err)
+static enum hs_rc insert_refresh(struct hs_db *db, struct hs_pool *pool, int64_t bank_no,
+	const struct hs_refresh_submit *s, const char **ret_id, struct hs_err *err)
 {
-	struct hs_submit submit = {.operation_type = "refresh_mental_model", .subject_id = s->mental_model_id};
+	struct hs_submit submit = {
+		.operation_type = "refresh_mental_model", .subject_id = s->mental_model_id};
 	enum hs_rc rc;
 
 	submit.payload = json_pack("{s:s}", "mental_model_id", s->mental_model_id);
@@ -218,7 +236,9 @@ static enum hs_rc insert_refresh(struct hs_db *db, struct hs_pool *pool, int64_t
 }
 
 /* Fold into one open operation: *ret_folded false when it cannot take the wish in. */
-static enum hs_rc fold_refresh(struct hs_db *db, struct hs_pool *pool, int64_t bank_no, const struct hs_refresh_submit *s, const struct hs_val *row, bool *ret_folded, struct hs_err *err)
+static enum hs_rc fold_refresh(struct hs_db *db, struct hs_pool *pool, int64_t bank_no,
+	const struct hs_refresh_submit *s, const struct hs_val *row, bool *ret_folded,
+	struct hs_err *err)
 {
 	bool full, automatic;
 	uint64_t found;
@@ -243,12 +263,16 @@ static enum hs_rc fold_refresh(struct hs_db *db, struct hs_pool *pool, int64_t b
 	if (automatic && !s->automatic)
 		json_object_del(payload, "_automatic");
 	HS_TRY(hs_db_exec(db, sql[s->automatic ? SQL_SET_PAYLOAD : SQL_UNPARK],
-		HS_BINDS(hs_b_str(hs_json_text(pool, payload)), hs_b_str(row[0].s), hs_b_int(bank_no)), &found, err));
+		HS_BINDS(hs_b_str(hs_json_text(pool, payload)), hs_b_str(row[0].s),
+			hs_b_int(bank_no)),
+		&found, err));
 	*ret_folded = found > 0;
 	return HS_OK;
 }
 
-enum hs_rc hs_submit_refresh(struct hs_db *db, struct hs_pool *pool, int64_t bank_no, const struct hs_refresh_submit *s, const char **ret_id, bool *ret_folded, struct hs_err *err)
+enum hs_rc hs_submit_refresh(struct hs_db *db, struct hs_pool *pool, int64_t bank_no,
+	const struct hs_refresh_submit *s, const char **ret_id, bool *ret_folded,
+	struct hs_err *err)
 {
 	struct hs_rows model, open;
 	bool folded = false;
@@ -259,7 +283,8 @@ enum hs_rc hs_submit_refresh(struct hs_db *db, struct hs_pool *pool, int64_t ban
 	HS_TRY(hs_db_select(db, pool, sql[SQL_LOCK_MODEL],
 		HS_BINDS(hs_b_int(bank_no), hs_b_str(s->mental_model_id)), &model, err));
 	if (model.n == 0)
-		return hs_fail(err, HS_E_NOT_FOUND, "Mental model '%s' not found", s->mental_model_id);
+		return hs_fail(
+			err, HS_E_NOT_FOUND, "Mental model '%s' not found", s->mental_model_id);
 	if (s->automatic && !model.v[0].null)
 		return HS_OK;
 	HS_TRY(hs_db_select(db, pool, sql[SQL_OPEN_REFRESH],

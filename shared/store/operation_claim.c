@@ -10,8 +10,8 @@
 #include "store/operation.h"
 #include "text/hash.h"
 
-#define RECOVER_MAX 100       /* rows of one look */
-#define SAMPLE_MAX 5          /* extraction errors a parent shows */
+#define RECOVER_MAX 100 /* rows of one look */
+#define SAMPLE_MAX 5    /* extraction errors a parent shows */
 #define LAST_ERROR "last_retry_error"
 
 /* Waiting, with something to run, and not parked. */
@@ -28,69 +28,78 @@
 
 /* Bank-wide by design: a worker serves every bank. */
 enum {
-	SQL_TYPES, SQL_NEXT_BANK, SQL_CLAIM, SQL_READ, SQL_HOLD, SQL_CHECK, SQL_EXPIRED, SQL_LOCK, SQL_LOCK_CHILD, SQL_COMPLETE,
-	SQL_FAIL, SQL_RETRY, SQL_DEFER, SQL_METADATA, SQL_OPEN_CHILDREN, SQL_CHILDREN, SQL_END_PARENT,
-	SQL_WAITING_CONSOLIDATION, SQL_FORGOTTEN, SQL_STATE_INSERT, SQL_STATE_CLAIM, SQL_COUNT,
+	SQL_TYPES, SQL_NEXT_BANK, SQL_CLAIM, SQL_READ, SQL_HOLD, SQL_CHECK, SQL_EXPIRED, SQL_LOCK,
+	SQL_LOCK_CHILD, SQL_COMPLETE, SQL_FAIL, SQL_RETRY, SQL_DEFER, SQL_METADATA,
+	SQL_OPEN_CHILDREN, SQL_CHILDREN, SQL_END_PARENT, SQL_WAITING_CONSOLIDATION, SQL_FORGOTTEN,
+	SQL_STATE_INSERT, SQL_STATE_CLAIM, SQL_COUNT,
 };
 static const char *const sql[] = {
-	[SQL_TYPES] = "SELECT DISTINCT operation_type FROM async_operations WHERE status = 'pending'",
-	[SQL_NEXT_BANK] = ("SELECT o.bank_no FROM async_operations o FORCE INDEX (operations_fair) WHERE o.bank_no > ? "
-		"AND o.operation_type <> 'consolidation' AND " CLAIMABLE("o") " AND " NOT_BLOCKED
-		" ORDER BY o.bank_no LIMIT 1"),
-	[SQL_CLAIM] = ("UPDATE async_operations SET status = 'processing', worker_id = ?, claimed_at = UTC_TIMESTAMP(6), "
-		"updated_at = UTC_TIMESTAMP(6), lease_until = UTC_TIMESTAMP(6) + INTERVAL ? SECOND, "
-		"attempt = attempt + 1, run_key = ? WHERE operation_id = ? AND status = 'pending' AND "
-		"(next_retry_at IS NULL OR next_retry_at <= UTC_TIMESTAMP(6))"),
-	[SQL_READ] = "SELECT task_payload, " HS_OPERATION_COLUMNS " FROM async_operations WHERE operation_id = ?",
-	[SQL_HOLD] = ("SELECT 1 FROM async_operations WHERE operation_id = ? AND worker_id = ? AND attempt = ? AND "
-		"status = 'processing' FOR UPDATE"),
-	[SQL_CHECK] = ("SELECT 1 FROM async_operations WHERE operation_id = ? AND worker_id = ? AND attempt = ? AND "
-		"status = 'processing'"),
-	[SQL_EXPIRED] = ("SELECT NULL, " HS_OPERATION_COLUMNS " FROM async_operations WHERE status = 'processing' AND "
-		"lease_until < UTC_TIMESTAMP(6) ORDER BY lease_until LIMIT ?"),
+	[SQL_TYPES] = ("SELECT DISTINCT operation_type FROM async_operations WHERE status = "
+		"'pending'"),
+	[SQL_NEXT_BANK] = ("SELECT o.bank_no FROM async_operations o FORCE INDEX "
+		"(operations_fair) WHERE o.bank_no > ? AND o.operation_type <> 'consolidation' "
+		"AND " CLAIMABLE("o") " AND " NOT_BLOCKED " ORDER BY o.bank_no LIMIT 1"),
+	[SQL_CLAIM] = ("UPDATE async_operations SET status = 'processing', worker_id = ?, "
+		"claimed_at = UTC_TIMESTAMP(6), updated_at = UTC_TIMESTAMP(6), lease_until = "
+		"UTC_TIMESTAMP(6) + INTERVAL ? SECOND, attempt = attempt + 1, run_key = ? WHERE "
+		"operation_id = ? AND status = 'pending' AND (next_retry_at IS NULL OR "
+		"next_retry_at <= UTC_TIMESTAMP(6))"),
+	[SQL_READ] = ("SELECT task_payload, " HS_OPERATION_COLUMNS " FROM async_operations WHERE "
+		"operation_id = ?"),
+	[SQL_HOLD] = ("SELECT 1 FROM async_operations WHERE operation_id = ? AND worker_id = ? "
+		"AND attempt = ? AND status = 'processing' FOR UPDATE"),
+	[SQL_CHECK] = ("SELECT 1 FROM async_operations WHERE operation_id = ? AND worker_id = ? "
+		"AND attempt = ? AND status = 'processing'"),
+	[SQL_EXPIRED] = ("SELECT NULL, " HS_OPERATION_COLUMNS " FROM async_operations WHERE "
+		"status = 'processing' AND lease_until < UTC_TIMESTAMP(6) ORDER BY lease_until "
+		"LIMIT ?"),
 	[SQL_LOCK] = "SELECT operation_id FROM async_operations WHERE operation_id = ? FOR UPDATE",
-	[SQL_LOCK_CHILD] = ("SELECT result_metadata, retry_count, lease_until < UTC_TIMESTAMP(6) FROM async_operations "
-		"WHERE operation_id = ? AND worker_id = ? AND attempt = ? AND status = 'processing' FOR UPDATE"),
-	[SQL_COMPLETE] = ("UPDATE async_operations SET status = 'completed', result_metadata = ?, error_message = NULL, "
-		"lease_until = NULL, run_key = NULL, completed_at = UTC_TIMESTAMP(6), "
-		"updated_at = UTC_TIMESTAMP(6) WHERE operation_id = ?"),
-	[SQL_FAIL] = ("UPDATE async_operations SET status = 'failed', result_metadata = ?, error_message = ?, "
-		"lease_until = NULL, run_key = NULL, completed_at = UTC_TIMESTAMP(6), "
-		"updated_at = UTC_TIMESTAMP(6) WHERE operation_id = ?"),
-	[SQL_RETRY] = ("UPDATE async_operations SET status = 'pending', result_metadata = ?, error_message = ?, "
+	[SQL_LOCK_CHILD] = ("SELECT result_metadata, retry_count, lease_until < UTC_TIMESTAMP(6) "
+		"FROM async_operations WHERE operation_id = ? AND worker_id = ? AND attempt = ? "
+		"AND status = 'processing' FOR UPDATE"),
+	[SQL_COMPLETE] = ("UPDATE async_operations SET status = 'completed', result_metadata = ?, "
+		"error_message = NULL, lease_until = NULL, run_key = NULL, completed_at = "
+		"UTC_TIMESTAMP(6), updated_at = UTC_TIMESTAMP(6) WHERE operation_id = ?"),
+	[SQL_FAIL] = ("UPDATE async_operations SET status = 'failed', result_metadata = ?, "
+		"error_message = ?, lease_until = NULL, run_key = NULL, completed_at = "
+		"UTC_TIMESTAMP(6), updated_at = UTC_TIMESTAMP(6) WHERE operation_id = ?"),
+	[SQL_RETRY] = ("UPDATE async_operations SET status = 'pending', result_metadata = ?, "
+		"error_message = ?, lease_until = NULL, run_key = NULL, worker_id = NULL, "
+		"claimed_at = NULL, retry_count = retry_count + 1, next_retry_at = "
+		"UTC_TIMESTAMP(6) + INTERVAL ? SECOND, updated_at = UTC_TIMESTAMP(6) WHERE "
+		"operation_id = ?"),
+	[SQL_DEFER] = ("UPDATE async_operations SET status = 'pending', result_metadata = ?, "
 		"lease_until = NULL, run_key = NULL, worker_id = NULL, claimed_at = NULL, "
-		"retry_count = retry_count + 1, next_retry_at = UTC_TIMESTAMP(6) + INTERVAL ? SECOND, "
-		"updated_at = UTC_TIMESTAMP(6) WHERE operation_id = ?"),
-	[SQL_DEFER] = ("UPDATE async_operations SET status = 'pending', result_metadata = ?, lease_until = NULL, "
-		"run_key = NULL, worker_id = NULL, claimed_at = NULL, next_retry_at = ?, "
-		"updated_at = UTC_TIMESTAMP(6) WHERE operation_id = ?"),
-	[SQL_METADATA] = ("UPDATE async_operations SET result_metadata = ?, updated_at = UTC_TIMESTAMP(6) "
-		"WHERE operation_id = ?"),
-	[SQL_OPEN_CHILDREN] = ("SELECT COUNT(*) FROM async_operations WHERE parent_id = ? AND status IN "
-		"('pending', 'processing')"),
-	[SQL_CHILDREN] = ("SELECT status, error_message, result_metadata FROM async_operations WHERE parent_id = ? "
-		"ORDER BY created_at, operation_id"),
-	[SQL_END_PARENT] = ("UPDATE async_operations SET status = ?, error_message = ?, result_metadata = ?, "
-		"completed_at = IF(? = 'cancelled', NULL, UTC_TIMESTAMP(6)), updated_at = UTC_TIMESTAMP(6) "
-		"WHERE operation_id = ? AND status IN ('pending', 'failed')"),
+		"next_retry_at = ?, updated_at = UTC_TIMESTAMP(6) WHERE operation_id = ?"),
+	[SQL_METADATA] = ("UPDATE async_operations SET result_metadata = ?, updated_at = "
+		"UTC_TIMESTAMP(6) WHERE operation_id = ?"),
+	[SQL_OPEN_CHILDREN] = ("SELECT COUNT(*) FROM async_operations WHERE parent_id = ? AND "
+		"status IN ('pending', 'processing')"),
+	[SQL_CHILDREN] = ("SELECT status, error_message, result_metadata FROM async_operations "
+		"WHERE parent_id = ? ORDER BY created_at, operation_id"),
+	[SQL_END_PARENT] = ("UPDATE async_operations SET status = ?, error_message = ?, "
+		"result_metadata = ?, completed_at = IF(? = 'cancelled', NULL, UTC_TIMESTAMP(6)), "
+		"updated_at = UTC_TIMESTAMP(6) WHERE operation_id = ? AND status IN ('pending', "
+		"'failed')"),
 	[SQL_WAITING_CONSOLIDATION] = ("SELECT 1 FROM async_operations WHERE bank_no = ? AND "
 		"operation_type = 'consolidation' AND status = 'pending' LIMIT 1"),
-	[SQL_FORGOTTEN] = ("SELECT b.bank_no FROM banks b WHERE b.bank_no > ? AND EXISTS (SELECT 1 FROM memory_units u "
-		"WHERE u.bank_no = b.bank_no AND u.consolidated_at IS NULL AND u.consolidation_failed_at IS NULL "
-		"AND u.fact_type IN ('world', 'experience')) AND NOT EXISTS (SELECT 1 FROM async_operations o "
-		"WHERE o.bank_no = b.bank_no AND o.operation_type = 'consolidation' AND o.status IN "
-		"('pending', 'processing')) ORDER BY b.bank_no LIMIT ?"),
-	[SQL_STATE_INSERT] = "INSERT INTO server_state (name, value, updated_at) VALUES (?, '', UTC_TIMESTAMP(6))",
-	[SQL_STATE_CLAIM] = ("UPDATE server_state SET updated_at = UTC_TIMESTAMP(6) WHERE name = ? AND "
-		"updated_at <= UTC_TIMESTAMP(6) - INTERVAL ? SECOND"),
+	[SQL_FORGOTTEN] = ("SELECT b.bank_no FROM banks b WHERE b.bank_no > ? AND EXISTS (SELECT "
+		"1 FROM memory_units u WHERE u.bank_no = b.bank_no AND u.consolidated_at IS NULL "
+		"AND u.consolidation_failed_at IS NULL AND u.fact_type IN ('world', "
+		"'experience')) AND NOT EXISTS (SELECT 1 FROM async_operations o WHERE o.bank_no "
+		"= b.bank_no AND o.operation_type = 'consolidation' AND o.status IN ('pending', "
+		"'processing')) ORDER BY b.bank_no LIMIT ?"),
+	[SQL_STATE_INSERT] = ("INSERT INTO server_state (name, value, updated_at) VALUES (?, '', "
+		"UTC_TIMESTAMP(6))"),
+	[SQL_STATE_CLAIM] = ("UPDATE server_state SET updated_at = UTC_TIMESTAMP(6) WHERE name = "
+		"? AND updated_at <= UTC_TIMESTAMP(6) - INTERVAL ? SECOND"),
 	[SQL_COUNT] = ("SELECT COALESCE(SUM(status = 'pending' AND task_payload IS NOT NULL), 0), "
 		"COALESCE(SUM(status = 'pending' AND next_retry_at > UTC_TIMESTAMP(6)), 0), "
-		"COALESCE(SUM(status = 'processing'), 0), "
-		"COALESCE(SUM(status = 'processing' AND lease_until < UTC_TIMESTAMP(6)), 0), "
-		"COALESCE(SUM(status = 'failed'), 0), "
-		"MIN(IF(status = 'pending' AND task_payload IS NOT NULL AND (next_retry_at IS NULL OR "
-		"next_retry_at <= UTC_TIMESTAMP(6)), created_at, NULL)) FROM async_operations "
-		"WHERE status IN ('pending', 'processing', 'failed')"),
+		"COALESCE(SUM(status = 'processing'), 0), COALESCE(SUM(status = 'processing' AND "
+		"lease_until < UTC_TIMESTAMP(6)), 0), COALESCE(SUM(status = 'failed'), 0), "
+		"MIN(IF(status = 'pending' AND task_payload IS NOT NULL AND (next_retry_at IS "
+		"NULL OR next_retry_at <= UTC_TIMESTAMP(6)), created_at, NULL)) FROM "
+		"async_operations WHERE status IN ('pending', 'processing', 'failed')"),
 };
 HS_SQL_LIST(hs_operation_claim_sql, sql);
 
@@ -104,13 +113,17 @@ static const struct hs_col candidate_cols[] = {
 	HS_COL_TIME(struct hs_candidate, created_us),
 };
 
-enum hs_rc hs_queue_candidates(struct hs_db *db, struct hs_pool *pool, const struct hs_candidate_query *q, struct hs_candidate **ret, size_t *ret_n, struct hs_err *err)
+enum hs_rc hs_queue_candidates(struct hs_db *db, struct hs_pool *pool,
+	const struct hs_candidate_query *q, struct hs_candidate **ret, size_t *ret_n,
+	struct hs_err *err)
 {
 	struct hs_sql s = hs_sql_new(pool);
 	struct hs_rows rows;
 
-	hs_sql_add(&s, "SELECT o.operation_id, o.operation_type, o.subject_id, o.bank_no, o.created_at "
-		"FROM async_operations o WHERE " CLAIMABLE("o") " AND " NOT_BLOCKED " AND o.operation_type ");
+	hs_sql_add(&s,
+		"SELECT o.operation_id, o.operation_type, o.subject_id, o.bank_no, o.created_at "
+		"FROM async_operations o WHERE " CLAIMABLE("o") " AND " NOT_BLOCKED
+								" AND o.operation_type ");
 	hs_sql_add(&s, q->others ? "NOT IN (" : "IN (");
 	hs_sql_list_str(&s, &q->types);
 	hs_sql_add(&s, ")");
@@ -133,7 +146,8 @@ static void add_column(struct hs_pool *pool, const struct hs_rows *rows, struct 
 		hs_strs_add(pool, ret, hs_row(rows, i)[0].s);
 }
 
-enum hs_rc hs_queue_types(struct hs_db *db, struct hs_pool *pool, struct hs_strs *ret, struct hs_err *err)
+enum hs_rc hs_queue_types(
+	struct hs_db *db, struct hs_pool *pool, struct hs_strs *ret, struct hs_err *err)
 {
 	struct hs_rows rows;
 	struct hs_strs all;
@@ -147,12 +161,14 @@ enum hs_rc hs_queue_types(struct hs_db *db, struct hs_pool *pool, struct hs_strs
 	return HS_OK;
 }
 
-enum hs_rc hs_queue_held(struct hs_db *db, struct hs_pool *pool, const char *worker_id, const struct hs_strs *ids, struct hs_strs *ret_held, struct hs_err *err)
+enum hs_rc hs_queue_held(struct hs_db *db, struct hs_pool *pool, const char *worker_id,
+	const struct hs_strs *ids, struct hs_strs *ret_held, struct hs_err *err)
 {
 	struct hs_sql s = hs_sql_new(pool);
 	struct hs_rows rows;
 
-	hs_sql_add(&s, "SELECT operation_id FROM async_operations WHERE status = 'processing' AND worker_id = ? "
+	hs_sql_add(&s,
+		"SELECT operation_id FROM async_operations WHERE status = 'processing' AND worker_id = ? "
 		"AND operation_id IN (");
 	hs_sql_bind(&s, hs_b_str(worker_id));
 	hs_sql_list_str(&s, ids);
@@ -162,13 +178,16 @@ enum hs_rc hs_queue_held(struct hs_db *db, struct hs_pool *pool, const char *wor
 	return HS_OK;
 }
 
-enum hs_rc hs_queue_next_bank(struct hs_db *db, struct hs_pool *pool, int64_t after_no, int64_t *ret_no, struct hs_err *err)
+enum hs_rc hs_queue_next_bank(struct hs_db *db, struct hs_pool *pool, int64_t after_no,
+	int64_t *ret_no, struct hs_err *err)
 {
 	struct hs_rows rows;
 
-	HS_TRY(hs_db_select(db, pool, sql[SQL_NEXT_BANK], HS_BINDS(hs_b_int(after_no)), &rows, err));
+	HS_TRY(hs_db_select(
+		db, pool, sql[SQL_NEXT_BANK], HS_BINDS(hs_b_int(after_no)), &rows, err));
 	if (rows.n == 0 && after_no > 0)
-		HS_TRY(hs_db_select(db, pool, sql[SQL_NEXT_BANK], HS_BINDS(hs_b_int(0)), &rows, err));
+		HS_TRY(hs_db_select(
+			db, pool, sql[SQL_NEXT_BANK], HS_BINDS(hs_b_int(0)), &rows, err));
 	*ret_no = rows.n ? rows.v[0].i : 0;
 	return HS_OK;
 }
@@ -184,12 +203,15 @@ static struct hs_bind run_key(struct hs_pool *pool, const struct hs_candidate *c
 	if (!c->subject_id)
 		return hs_b_null();
 	key = hs_pool_alloc(pool, HS_SHA1_BYTES);
-	text = hs_pool_printf(pool, "%" PRId64 "/%s/%s", c->bank_no, c->operation_type, c->subject_id);
+	text = hs_pool_printf(
+		pool, "%" PRId64 "/%s/%s", c->bank_no, c->operation_type, c->subject_id);
 	hs_sha1(text, strlen(text), key);
 	return hs_b_blob(key, HS_SHA1_BYTES);
 }
 
-enum hs_rc hs_queue_claim(struct hs_db *db, struct hs_pool *pool, const struct hs_candidate *c, const char *worker_id, int64_t lease_s, struct hs_operation *ret, bool *ret_taken, struct hs_err *err)
+enum hs_rc hs_queue_claim(struct hs_db *db, struct hs_pool *pool, const struct hs_candidate *c,
+	const char *worker_id, int64_t lease_s, struct hs_operation *ret, bool *ret_taken,
+	struct hs_err *err)
 {
 	struct hs_rows rows;
 	struct hs_err mine;
@@ -199,7 +221,8 @@ enum hs_rc hs_queue_claim(struct hs_db *db, struct hs_pool *pool, const struct h
 	*ret_taken = false;
 	hs_err_clear(&mine);
 	rc = hs_db_exec(db, sql[SQL_CLAIM],
-		HS_BINDS(hs_b_str(worker_id), hs_b_int(lease_s), run_key(pool, c), hs_b_str(c->operation_id)),
+		HS_BINDS(hs_b_str(worker_id), hs_b_int(lease_s), run_key(pool, c),
+			hs_b_str(c->operation_id)),
 		&found, &mine);
 	/* someone has the subject, or wants the same row at this moment */
 	if (rc == HS_E_DB_DUPLICATE || rc == HS_E_DB_DEADLOCK)
@@ -208,7 +231,8 @@ enum hs_rc hs_queue_claim(struct hs_db *db, struct hs_pool *pool, const struct h
 		return hs_fail_foreign(err, rc, mine.foreign, "%s", mine.msg);
 	if (found == 0)
 		return HS_OK;
-	HS_TRY(hs_db_select(db, pool, sql[SQL_READ], HS_BINDS(hs_b_str(c->operation_id)), &rows, err));
+	HS_TRY(hs_db_select(
+		db, pool, sql[SQL_READ], HS_BINDS(hs_b_str(c->operation_id)), &rows, err));
 	if (rows.n == 0)
 		return HS_OK;
 	hs_operation_read(pool, rows.v, ret);
@@ -216,14 +240,16 @@ enum hs_rc hs_queue_claim(struct hs_db *db, struct hs_pool *pool, const struct h
 	return HS_OK;
 }
 
-enum hs_rc hs_queue_renew(struct hs_db *db, struct hs_pool *pool, const char *worker_id, const struct hs_strs *ids, int64_t lease_s, struct hs_err *err)
+enum hs_rc hs_queue_renew(struct hs_db *db, struct hs_pool *pool, const char *worker_id,
+	const struct hs_strs *ids, int64_t lease_s, struct hs_err *err)
 {
 	struct hs_sql s;
 
 	if (ids->n == 0)
 		return HS_OK;
 	s = hs_sql_new(pool);
-	hs_sql_add(&s, "UPDATE async_operations SET lease_until = UTC_TIMESTAMP(6) + INTERVAL ? SECOND "
+	hs_sql_add(&s,
+		"UPDATE async_operations SET lease_until = UTC_TIMESTAMP(6) + INTERVAL ? SECOND "
 		"WHERE status = 'processing' AND worker_id = ? AND operation_id IN (");
 	hs_sql_bind(&s, hs_b_int(lease_s));
 	hs_sql_bind(&s, hs_b_str(worker_id));
@@ -232,10 +258,12 @@ enum hs_rc hs_queue_renew(struct hs_db *db, struct hs_pool *pool, const char *wo
 	return hs_sql_exec(db, &s, NULL, err);
 }
 
-static enum hs_rc claim_row(struct hs_db *db, struct hs_pool *pool, int which, const struct hs_claim *c, struct hs_rows *ret, struct hs_err *err)
+static enum hs_rc claim_row(struct hs_db *db, struct hs_pool *pool, int which,
+	const struct hs_claim *c, struct hs_rows *ret, struct hs_err *err)
 {
 	return hs_db_select(db, pool, sql[which],
-		HS_BINDS(hs_b_str(c->operation_id), hs_b_str(c->worker_id), hs_b_int(c->attempt)), ret, err);
+		HS_BINDS(hs_b_str(c->operation_id), hs_b_str(c->worker_id), hs_b_int(c->attempt)),
+		ret, err);
 }
 
 static enum hs_rc claim_lost(const struct hs_claim *c, struct hs_err *err)
@@ -252,7 +280,8 @@ enum hs_rc hs_claim_hold(struct hs_db *db, const struct hs_claim *claim, struct 
 	return rows.n ? HS_OK : claim_lost(claim, err);
 }
 
-enum hs_rc hs_claim_check(struct hs_db *db, const struct hs_claim *claim, bool *ret_held, struct hs_err *err)
+enum hs_rc hs_claim_check(
+	struct hs_db *db, const struct hs_claim *claim, bool *ret_held, struct hs_err *err)
 {
 	HS_AUTO(hs_pool_free) struct hs_pool *pool = hs_pool_new();
 	struct hs_rows rows;
@@ -264,7 +293,8 @@ enum hs_rc hs_claim_check(struct hs_db *db, const struct hs_claim *claim, bool *
 
 /* ---- parents ---- */
 
-enum hs_rc hs_operation_lock(struct hs_db *db, struct hs_pool *pool, const char *operation_id, struct hs_err *err)
+enum hs_rc hs_operation_lock(
+	struct hs_db *db, struct hs_pool *pool, const char *operation_id, struct hs_err *err)
 {
 	struct hs_rows rows;
 
@@ -311,7 +341,8 @@ static void add_sample(json_t *sample, const json_t *child)
 }
 
 /* The sums a completed parent shows. */
-static enum hs_rc sum_children(struct hs_pool *pool, const struct hs_rows *children, json_t *meta, struct hs_err *err)
+static enum hs_rc sum_children(
+	struct hs_pool *pool, const struct hs_rows *children, json_t *meta, struct hs_err *err)
 {
 	int64_t units = 0, errors = 0;
 	json_t *sample = hs_json_keep(pool, json_array());
@@ -339,13 +370,15 @@ static bool any_child(const struct hs_rows *children, const char *status)
 	return false;
 }
 
-static enum hs_rc end_parent(struct hs_db *db, struct hs_pool *pool, const struct hs_operation *parent, struct hs_err *err)
+static enum hs_rc end_parent(struct hs_db *db, struct hs_pool *pool,
+	const struct hs_operation *parent, struct hs_err *err)
 {
 	const char *status = "completed", *error = NULL;
 	struct hs_rows children;
 	json_t *meta;
 
-	HS_TRY(hs_db_select(db, pool, sql[SQL_CHILDREN], HS_BINDS(hs_b_str(parent->operation_id)), &children, err));
+	HS_TRY(hs_db_select(db, pool, sql[SQL_CHILDREN], HS_BINDS(hs_b_str(parent->operation_id)),
+		&children, err));
 	HS_TRY(hs_json_load(pool, parent->result_metadata, &meta, err));
 	if (children.n == 0) {
 		status = "failed";
@@ -359,11 +392,13 @@ static enum hs_rc end_parent(struct hs_db *db, struct hs_pool *pool, const struc
 		HS_TRY(sum_children(pool, &children, meta, err));
 	}
 	return hs_db_exec(db, sql[SQL_END_PARENT],
-		HS_BINDS(hs_b_str(status), hs_b_str(error), hs_b_str(hs_json_text(pool, meta)), hs_b_str(status),
-			hs_b_str(parent->operation_id)), NULL, err);
+		HS_BINDS(hs_b_str(status), hs_b_str(error), hs_b_str(hs_json_text(pool, meta)),
+			hs_b_str(status), hs_b_str(parent->operation_id)),
+		NULL, err);
 }
 
-enum hs_rc hs_operation_roll_up(struct hs_db *db, struct hs_pool *pool, const char *parent_id, struct hs_err *err)
+enum hs_rc hs_operation_roll_up(
+	struct hs_db *db, struct hs_pool *pool, const char *parent_id, struct hs_err *err)
 {
 	struct hs_operation parent;
 	struct hs_rows open, rows;
@@ -371,7 +406,8 @@ enum hs_rc hs_operation_roll_up(struct hs_db *db, struct hs_pool *pool, const ch
 	if (!parent_id)
 		return HS_OK;
 	HS_TRY(hs_operation_lock(db, pool, parent_id, err));
-	HS_TRY(hs_db_select(db, pool, sql[SQL_OPEN_CHILDREN], HS_BINDS(hs_b_str(parent_id)), &open, err));
+	HS_TRY(hs_db_select(
+		db, pool, sql[SQL_OPEN_CHILDREN], HS_BINDS(hs_b_str(parent_id)), &open, err));
 	if (open.v[0].i > 0)
 		return HS_OK;
 	HS_TRY(hs_db_select(db, pool, sql[SQL_READ], HS_BINDS(hs_b_str(parent_id)), &rows, err));
@@ -386,15 +422,17 @@ enum hs_rc hs_operation_roll_up(struct hs_db *db, struct hs_pool *pool, const ch
 struct finish {
 	struct hs_pool *pool;
 	const struct hs_finish *in;
-	bool expired_only;      /* recovery: the lease must still have run out */
+	bool expired_only; /* recovery: the lease must still have run out */
 };
 
 static const char *cut_error(struct hs_pool *pool, const char *error)
 {
-	return hs_utf8_cut(pool, hs_str_empty(error) ? "failed without a reason" : error, HS_ERROR_MESSAGE_CHARS);
+	return hs_utf8_cut(pool, hs_str_empty(error) ? "failed without a reason" : error,
+		HS_ERROR_MESSAGE_CHARS);
 }
 
-static enum hs_rc write_finish(struct hs_db *db, struct finish *f, int64_t retries, json_t *meta, struct hs_err *err)
+static enum hs_rc write_finish(
+	struct hs_db *db, struct finish *f, int64_t retries, json_t *meta, struct hs_err *err)
 {
 	const struct hs_finish *in = f->in;
 	struct hs_bind id = hs_b_str(in->claim.operation_id);
@@ -404,23 +442,30 @@ static enum hs_rc write_finish(struct hs_db *db, struct finish *f, int64_t retri
 	if (kind == HS_FINISH_HAND_BACK) {
 		kind = retries < in->max_retries ? HS_FINISH_RETRY : HS_FINISH_FAILED;
 		if (kind == HS_FINISH_FAILED)
-			error = hs_pool_printf(f->pool, "%s; recovery attempts exhausted after %" PRId64 " retries",
-				error, retries);
+			error = hs_pool_printf(f->pool,
+				"%s; recovery attempts exhausted after %" PRId64 " retries", error,
+				retries);
 	}
 	if (kind == HS_FINISH_RETRY)
 		json_object_set_new(meta, LAST_ERROR, json_string(error));
 	switch (kind) {
 	case HS_FINISH_COMPLETED:
-		return hs_db_exec(db, sql[SQL_COMPLETE], HS_BINDS(hs_b_str(hs_json_text(f->pool, meta)), id), NULL, err);
+		return hs_db_exec(db, sql[SQL_COMPLETE],
+			HS_BINDS(hs_b_str(hs_json_text(f->pool, meta)), id), NULL, err);
 	case HS_FINISH_RETRY:
-		return hs_db_exec(db, sql[SQL_RETRY], HS_BINDS(hs_b_str(hs_json_text(f->pool, meta)), hs_b_str(error),
-			hs_b_int(in->delay_s), id), NULL, err);
+		return hs_db_exec(db, sql[SQL_RETRY],
+			HS_BINDS(hs_b_str(hs_json_text(f->pool, meta)), hs_b_str(error),
+				hs_b_int(in->delay_s), id),
+			NULL, err);
 	case HS_FINISH_DEFER:
-		return hs_db_exec(db, sql[SQL_DEFER], HS_BINDS(hs_b_str(hs_json_text(f->pool, meta)),
-			hs_b_time(in->retry_at_us), id), NULL, err);
+		return hs_db_exec(db, sql[SQL_DEFER],
+			HS_BINDS(hs_b_str(hs_json_text(f->pool, meta)), hs_b_time(in->retry_at_us),
+				id),
+			NULL, err);
 	default:
-		return hs_db_exec(db, sql[SQL_FAIL], HS_BINDS(hs_b_str(hs_json_text(f->pool, meta)), hs_b_str(error),
-			id), NULL, err);
+		return hs_db_exec(db, sql[SQL_FAIL],
+			HS_BINDS(hs_b_str(hs_json_text(f->pool, meta)), hs_b_str(error), id), NULL,
+			err);
 	}
 }
 
@@ -436,27 +481,31 @@ static enum hs_rc finish(struct hs_db *db, void *arg, struct hs_err *err)
 		return claim_lost(&f->in->claim, err);
 	HS_TRY(hs_json_load(f->pool, rows.v[0].s, &meta, err));
 	if (!json_is_object(meta))
-		return hs_fail(err, HS_E_PARSE, "result_metadata of operation %s", f->in->claim.operation_id);
+		return hs_fail(err, HS_E_PARSE, "result_metadata of operation %s",
+			f->in->claim.operation_id);
 	if (f->in->metadata)
 		json_object_update(meta, f->in->metadata);
 	HS_TRY(write_finish(db, f, rows.v[1].i, meta, err));
 	return hs_operation_roll_up(db, f->pool, f->in->parent_id, err);
 }
 
-enum hs_rc hs_queue_finish(struct hs_db *db, struct hs_pool *pool, const struct hs_finish *f, struct hs_err *err)
+enum hs_rc hs_queue_finish(
+	struct hs_db *db, struct hs_pool *pool, const struct hs_finish *f, struct hs_err *err)
 {
 	struct finish arg = {pool, f, false};
 
 	return hs_tx_run(db, finish, &arg, err);
 }
 
-enum hs_rc hs_queue_recover(struct hs_db *db, struct hs_pool *pool, int64_t max_retries, size_t *ret_n, struct hs_err *err)
+enum hs_rc hs_queue_recover(struct hs_db *db, struct hs_pool *pool, int64_t max_retries,
+	size_t *ret_n, struct hs_err *err)
 {
 	struct hs_rows rows;
 	struct hs_operation *ops;
 
 	*ret_n = 0;
-	HS_TRY(hs_db_select(db, pool, sql[SQL_EXPIRED], HS_BINDS(hs_b_int(RECOVER_MAX)), &rows, err));
+	HS_TRY(hs_db_select(
+		db, pool, sql[SQL_EXPIRED], HS_BINDS(hs_b_int(RECOVER_MAX)), &rows, err));
 	ops = hs_operations_read(pool, &rows);
 	for (size_t i = 0; i < rows.n; i++) {
 		struct hs_finish f = {
@@ -496,10 +545,12 @@ static enum hs_rc write_progress(struct hs_db *db, void *arg, struct hs_err *err
 	HS_TRY(hs_json_load(p->pool, rows.v[0].s, &meta, err));
 	json_object_set(meta, "progress", p->value);
 	return hs_db_exec(db, sql[SQL_METADATA],
-		HS_BINDS(hs_b_str(hs_json_text(p->pool, meta)), hs_b_str(p->claim->operation_id)), NULL, err);
+		HS_BINDS(hs_b_str(hs_json_text(p->pool, meta)), hs_b_str(p->claim->operation_id)),
+		NULL, err);
 }
 
-enum hs_rc hs_queue_progress(struct hs_db *db, struct hs_pool *pool, const struct hs_claim *claim, json_t *progress, struct hs_err *err)
+enum hs_rc hs_queue_progress(struct hs_db *db, struct hs_pool *pool, const struct hs_claim *claim,
+	json_t *progress, struct hs_err *err)
 {
 	struct progress p = {pool, claim, progress};
 
@@ -508,29 +559,34 @@ enum hs_rc hs_queue_progress(struct hs_db *db, struct hs_pool *pool, const struc
 
 /* ---- upkeep ---- */
 
-enum hs_rc hs_queue_consolidation_waits(struct hs_db *db, struct hs_pool *pool, int64_t bank_no, bool *ret, struct hs_err *err)
+enum hs_rc hs_queue_consolidation_waits(
+	struct hs_db *db, struct hs_pool *pool, int64_t bank_no, bool *ret, struct hs_err *err)
 {
 	struct hs_rows rows;
 
-	HS_TRY(hs_db_select(db, pool, sql[SQL_WAITING_CONSOLIDATION], HS_BINDS(hs_b_int(bank_no)), &rows, err));
+	HS_TRY(hs_db_select(
+		db, pool, sql[SQL_WAITING_CONSOLIDATION], HS_BINDS(hs_b_int(bank_no)), &rows, err));
 	*ret = rows.n > 0;
 	return HS_OK;
 }
 
-enum hs_rc hs_queue_forgotten_banks(struct hs_db *db, struct hs_pool *pool, int64_t after_no, size_t limit, struct hs_rows *ret, struct hs_err *err)
+enum hs_rc hs_queue_forgotten_banks(struct hs_db *db, struct hs_pool *pool, int64_t after_no,
+	size_t limit, struct hs_rows *ret, struct hs_err *err)
 {
-	return hs_db_select(db, pool, sql[SQL_FORGOTTEN], HS_BINDS(hs_b_int(after_no), hs_b_int((int64_t)limit)),
-		ret, err);
+	return hs_db_select(db, pool, sql[SQL_FORGOTTEN],
+		HS_BINDS(hs_b_int(after_no), hs_b_int((int64_t)limit)), ret, err);
 }
 
-enum hs_rc hs_state_claim(struct hs_db *db, const char *name, int64_t every_s, bool *ret_mine, struct hs_err *err)
+enum hs_rc hs_state_claim(
+	struct hs_db *db, const char *name, int64_t every_s, bool *ret_mine, struct hs_err *err)
 {
 	struct hs_err mine;
 	uint64_t found;
 	enum hs_rc rc;
 
 	*ret_mine = false;
-	HS_TRY(hs_db_exec(db, sql[SQL_STATE_CLAIM], HS_BINDS(hs_b_str(name), hs_b_int(every_s)), &found, err));
+	HS_TRY(hs_db_exec(db, sql[SQL_STATE_CLAIM], HS_BINDS(hs_b_str(name), hs_b_int(every_s)),
+		&found, err));
 	if (found) {
 		*ret_mine = true;
 		return HS_OK;
@@ -543,7 +599,8 @@ enum hs_rc hs_state_claim(struct hs_db *db, const char *name, int64_t every_s, b
 	return hs_fail_foreign(err, rc, mine.foreign, "%s", mine.msg);
 }
 
-enum hs_rc hs_queue_count(struct hs_db *db, struct hs_pool *pool, struct hs_queue_counts *ret, struct hs_err *err)
+enum hs_rc hs_queue_count(
+	struct hs_db *db, struct hs_pool *pool, struct hs_queue_counts *ret, struct hs_err *err)
 {
 	static const struct hs_col cols[] = {
 		HS_COL_INT(struct hs_queue_counts, pending),

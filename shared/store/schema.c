@@ -41,11 +41,13 @@ static enum hs_rc bad(struct hs_err *err, int64_t version)
 			"the database has no hindsight schema: run hindsight-admin migrate");
 	else if (version < HS_SCHEMA_VERSION)
 		snprintf(bad_text, sizeof(bad_text),
-			"database schema is version %" PRId64 ", this program needs %d: run hindsight-admin migrate",
+			"database schema is version %" PRId64
+			", this program needs %d: run hindsight-admin migrate",
 			version, HS_SCHEMA_VERSION);
 	else
 		snprintf(bad_text, sizeof(bad_text),
-			"database schema is version %" PRId64 ", this program knows %d: install a newer release",
+			"database schema is version %" PRId64
+			", this program knows %d: install a newer release",
 			version, HS_SCHEMA_VERSION);
 	hs_fail(err, HS_E_DB_SCHEMA, "%s", bad_text);
 	pthread_mutex_unlock(&lock);

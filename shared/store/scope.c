@@ -9,9 +9,12 @@ const char *const hs_list_match_names[] = {"any", "all", "exact", NULL};
 const char *const hs_fact_type_names[] = {"world", "experience", "observation", NULL};
 
 const struct hs_scope_table hs_scope_units = {"u", "unit_no", "unit_tags", "unit_no", true};
-const struct hs_scope_table hs_scope_models = {"m", "id", "mental_model_tags", "mental_model_id", false};
-const struct hs_scope_table hs_scope_documents = {"d", "document_no", "document_tags", "document_no", false};
-const struct hs_scope_table hs_scope_directives = {"d", "id", "directive_tags", "directive_id", false};
+const struct hs_scope_table hs_scope_models = {
+	"m", "id", "mental_model_tags", "mental_model_id", false};
+const struct hs_scope_table hs_scope_documents = {
+	"d", "document_no", "document_tags", "document_no", false};
+const struct hs_scope_table hs_scope_directives = {
+	"d", "id", "directive_tags", "directive_id", false};
 
 int hs_fact_type_find(const char *name)
 {
@@ -41,8 +44,8 @@ bool hs_scope_filters_tags(const struct hs_scope *s)
 /* FROM <tags> g WHERE <g belongs to the row> */
 static void add_from(struct hs_sql *q, const struct hs_scope_table *t)
 {
-	const char *const parts[] = {" FROM ", t->tags, " g WHERE g.bank_no = ", t->row, ".bank_no AND g.",
-		t->tags_key, " = ", t->row, ".", t->key};
+	const char *const parts[] = {" FROM ", t->tags, " g WHERE g.bank_no = ", t->row,
+		".bank_no AND g.", t->tags_key, " = ", t->row, ".", t->key};
 
 	for (size_t i = 0; i < HS_COUNT(parts); i++)
 		hs_sql_add(q, parts[i]);
@@ -55,7 +58,8 @@ static void add_untagged(struct hs_sql *q, const struct hs_scope_table *t)
 	hs_sql_add(q, ")");
 }
 
-static void add_overlap(struct hs_sql *q, const struct hs_strs *tags, const struct hs_scope_table *t)
+static void add_overlap(
+	struct hs_sql *q, const struct hs_strs *tags, const struct hs_scope_table *t)
 {
 	hs_sql_add(q, "EXISTS (SELECT 1");
 	add_from(q, t);
@@ -64,7 +68,8 @@ static void add_overlap(struct hs_sql *q, const struct hs_strs *tags, const stru
 	hs_sql_add(q, "))");
 }
 
-static void add_contains(struct hs_sql *q, const struct hs_strs *tags, const struct hs_scope_table *t)
+static void add_contains(
+	struct hs_sql *q, const struct hs_strs *tags, const struct hs_scope_table *t)
 {
 	hs_sql_add(q, "(SELECT COUNT(*)");
 	add_from(q, t);
@@ -83,7 +88,8 @@ static void add_count(struct hs_sql *q, size_t n, const struct hs_scope_table *t
 }
 
 /* Tags that are not empty; duplicates are gone. */
-static void add_tags(struct hs_sql *q, const struct hs_strs *tags, enum hs_tags_match match, const struct hs_scope_table *t)
+static void add_tags(struct hs_sql *q, const struct hs_strs *tags, enum hs_tags_match match,
+	const struct hs_scope_table *t)
 {
 	bool all = match == HS_ALL || match == HS_ALL_STRICT;
 
@@ -105,7 +111,8 @@ static void add_tags(struct hs_sql *q, const struct hs_strs *tags, enum hs_tags_
 }
 
 /* A leaf without tags (reflect A5). */
-static void add_empty_leaf(struct hs_sql *q, enum hs_tags_match match, const struct hs_scope_table *t)
+static void add_empty_leaf(
+	struct hs_sql *q, enum hs_tags_match match, const struct hs_scope_table *t)
 {
 	switch (match) {
 	case HS_ALL:
@@ -125,7 +132,8 @@ static void add_empty_leaf(struct hs_sql *q, enum hs_tags_match match, const str
 
 static void add_group(struct hs_sql *q, const struct hs_group *g, const struct hs_scope_table *t);
 
-static void add_list(struct hs_sql *q, struct hs_group *const *v, size_t n, const char *between, const struct hs_scope_table *t)
+static void add_list(struct hs_sql *q, struct hs_group *const *v, size_t n, const char *between,
+	const struct hs_scope_table *t)
 {
 	hs_sql_add(q, "(");
 	for (size_t i = 0; i < n; i++) {
@@ -161,7 +169,8 @@ static void add_group(struct hs_sql *q, const struct hs_group *g, const struct h
 	}
 }
 
-static void add_tag_parts(struct hs_sql *q, const struct hs_scope *s, const struct hs_scope_table *t)
+static void add_tag_parts(
+	struct hs_sql *q, const struct hs_scope *s, const struct hs_scope_table *t)
 {
 	const char *between = "";
 
@@ -198,7 +207,8 @@ static void add_facts(struct hs_sql *q, unsigned facts, const struct hs_scope_ta
 	hs_sql_add(q, ")");
 }
 
-static void add_time(struct hs_sql *q, const char *compare, int64_t us, const struct hs_scope_table *t)
+static void add_time(
+	struct hs_sql *q, const char *compare, int64_t us, const struct hs_scope_table *t)
 {
 	if (us == HS_TIME_NONE)
 		return;
@@ -247,7 +257,8 @@ static bool contains(const struct hs_strs *whole, const struct hs_strs *part)
 	return true;
 }
 
-static bool match_tags(const struct hs_strs *tags, enum hs_tags_match match, const struct hs_strs *row)
+static bool match_tags(
+	const struct hs_strs *tags, enum hs_tags_match match, const struct hs_strs *row)
 {
 	switch (match) {
 	case HS_ANY:
@@ -287,7 +298,8 @@ bool hs_scope_match_tags(const struct hs_scope *s, const struct hs_strs *row_tag
 	return true;
 }
 
-bool hs_scope_match(const struct hs_scope *s, const struct hs_strs *row_tags, enum hs_fact_type type, int64_t updated_us)
+bool hs_scope_match(const struct hs_scope *s, const struct hs_strs *row_tags,
+	enum hs_fact_type type, int64_t updated_us)
 {
 	unsigned facts = s->facts & HS_FACTS_ALL;
 
@@ -307,7 +319,8 @@ static enum hs_tags_match strict(enum hs_tags_match match)
 	return match == HS_ANY ? HS_ANY_STRICT : match == HS_ALL ? HS_ALL_STRICT : match;
 }
 
-static struct hs_group **strict_list(struct hs_pool *pool, struct hs_group *const *v, size_t n, bool positive)
+static struct hs_group **strict_list(
+	struct hs_pool *pool, struct hs_group *const *v, size_t n, bool positive)
 {
 	struct hs_group **copies = HS_NEW_ARRAY(pool, struct hs_group *, n);
 
@@ -318,7 +331,8 @@ static struct hs_group **strict_list(struct hs_pool *pool, struct hs_group *cons
 		if (g->kind == HS_GROUP_LEAF)
 			g->match = positive ? strict(g->match) : g->match;
 		else
-			g->kids = strict_list(pool, g->kids, g->n_kids, positive != (g->kind == HS_GROUP_NOT));
+			g->kids = strict_list(
+				pool, g->kids, g->n_kids, positive != (g->kind == HS_GROUP_NOT));
 		copies[i] = g;
 	}
 	return copies;

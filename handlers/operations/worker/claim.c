@@ -66,7 +66,8 @@ static void start_job(struct worker *w, struct job *j)
 }
 
 /* Claim one candidate into an idle slot. */
-static enum hs_rc take(struct round *r, const struct hs_candidate *c, bool *ret_taken, struct hs_err *err)
+static enum hs_rc take(
+	struct round *r, const struct hs_candidate *c, bool *ret_taken, struct hs_err *err)
 {
 	struct job *j = idle_job(r->w);
 
@@ -74,7 +75,8 @@ static enum hs_rc take(struct round *r, const struct hs_candidate *c, bool *ret_
 	if (!j)
 		return HS_OK;
 	hs_pool_clear(j->pool);
-	HS_TRY(hs_queue_claim(r->w->db, j->pool, c, r->w->id, r->w->lease_s, &j->op, ret_taken, err));
+	HS_TRY(hs_queue_claim(
+		r->w->db, j->pool, c, r->w->id, r->w->lease_s, &j->op, ret_taken, err));
 	if (!*ret_taken)
 		return HS_OK;
 	start_job(r->w, j);
@@ -91,7 +93,8 @@ static enum hs_rc load_lists(struct round *r, struct hs_err *err)
 	r->lists = HS_NEW_ARRAY(r->pool, struct list, types.n);
 	r->n_lists = types.n;
 	for (size_t i = 0; i < types.n; i++) {
-		struct hs_candidate_query q = {.types = {1, &types.v[i]}, .limit = (size_t)r->slots.max + SPARE};
+		struct hs_candidate_query q = {
+			.types = {1, &types.v[i]}, .limit = (size_t)r->slots.max + SPARE};
 		struct list *l = &r->lists[i];
 
 		l->type = types.v[i];
@@ -134,7 +137,8 @@ static bool was_listed(const struct round *r, const struct hs_candidate *c)
 }
 
 /* The first of a bank: retains before other kinds. NULL when there is none to be had. */
-static enum hs_rc first_of_bank(struct round *r, int64_t bank_no, bool retains_only, const struct hs_candidate **ret, struct hs_err *err)
+static enum hs_rc first_of_bank(struct round *r, int64_t bank_no, bool retains_only,
+	const struct hs_candidate **ret, struct hs_err *err)
 {
 	static const char *retain = "retain", *consolidation = "consolidation";
 	struct hs_candidate_query q = {.types = {1, &retain}, .bank_no = bank_no, .limit = SPARE};
@@ -163,7 +167,7 @@ static enum hs_rc first_of_bank(struct round *r, int64_t bank_no, bool retains_o
 static bool older(const struct hs_candidate *a, const struct hs_candidate *b)
 {
 	return a->created_us < b->created_us ||
-		(a->created_us == b->created_us && strcmp(a->operation_id, b->operation_id) < 0);
+	       (a->created_us == b->created_us && strcmp(a->operation_id, b->operation_id) < 0);
 }
 
 static struct list *oldest_list(struct round *r)
@@ -173,7 +177,8 @@ static struct list *oldest_list(struct round *r)
 	for (size_t i = 0; i < r->n_lists; i++) {
 		struct list *l = &r->lists[i];
 
-		if (l->at < l->n && may_share(r, l->kind) && (!best || older(&l->v[l->at], &best->v[best->at])))
+		if (l->at < l->n && may_share(r, l->kind) &&
+			(!best || older(&l->v[l->at], &best->v[best->at])))
 			best = l;
 	}
 	return best;
@@ -224,7 +229,8 @@ static enum hs_rc claim_consolidations(struct round *r, struct hs_err *err)
 		struct list *l = &r->lists[i];
 		bool taken;
 
-		while (l->kind == SLOT_CONSOLIDATION && l->at < l->n && slots_free_shared(&r->slots) > 0)
+		while (l->kind == SLOT_CONSOLIDATION && l->at < l->n &&
+			slots_free_shared(&r->slots) > 0)
 			HS_TRY(take(r, &l->v[l->at++], &taken, err));
 	}
 	return HS_OK;

@@ -38,7 +38,8 @@ static struct hs_strs running_ids(struct worker *w, struct hs_pool *pool)
 	pthread_mutex_lock(&w->lock);
 	for (size_t i = 0; i < w->n_jobs; i++)
 		if (w->jobs[i].state != JOB_IDLE)
-			hs_strs_add(pool, &ids, hs_pool_strdup(pool, w->jobs[i].claim.operation_id));
+			hs_strs_add(
+				pool, &ids, hs_pool_strdup(pool, w->jobs[i].claim.operation_id));
 	pthread_mutex_unlock(&w->lock);
 	return ids;
 }

@@ -18,7 +18,7 @@
 #include "store/schema.h"
 
 #define ERROR_PAUSE_MS 1000
-#define UNWIND_US (5 * HS_SECOND_US)   /* after the grace: cancelled jobs come back */
+#define UNWIND_US (5 * HS_SECOND_US) /* after the grace: cancelled jobs come back */
 #define STEP_MS 20
 
 struct options {
@@ -33,7 +33,8 @@ static void usage(FILE *to)
 	      "  --config FILE  configuration file (else HINDSIGHT_CONFIG, else the usual places)\n"
 	      "  --drain        end when nothing can be run now (for hosts with cron only)\n"
 	      "  --version      print the version\n"
-	      "  --help         print this text\n", to);
+	      "  --help         print this text\n",
+		to);
 }
 
 /* -1: go on; else the exit status. */
@@ -83,10 +84,12 @@ static void make_id(struct worker *w)
 		hs_log(HS_LOG_WARN, "worker", "error=%s", hs_log_quote(strerror(errno)));
 	host[sizeof(host) - 1] = '\0';
 	hs_random_hex(random, 4);
-	snprintf(w->id, sizeof(w->id), "%.128s-%ld-%s", hs_str_empty(own) ? host : own, (long)getpid(), random);
+	snprintf(w->id, sizeof(w->id), "%.128s-%ld-%s", hs_str_empty(own) ? host : own,
+		(long)getpid(), random);
 }
 
-static enum hs_rc load(struct worker *w, const struct options *o, const char *program, struct hs_err *err)
+static enum hs_rc load(
+	struct worker *w, const struct options *o, const char *program, struct hs_err *err)
 {
 	struct hs_config *cfg;
 
@@ -120,11 +123,14 @@ static enum hs_rc check_schema(struct worker *w, struct hs_err *err)
 
 /* ---- threads ---- */
 
-static enum hs_rc start_thread(pthread_t *thread, void *(*fn)(void *arg), void *arg, struct hs_err *err)
+static enum hs_rc start_thread(
+	pthread_t *thread, void *(*fn)(void *arg), void *arg, struct hs_err *err)
 {
 	int no = pthread_create(thread, NULL, fn, arg);
 
-	return no == 0 ? HS_OK : hs_fail_foreign(err, HS_E_IO, no, "cannot start a thread: %s", strerror(no));
+	return no == 0 ? HS_OK
+		       : hs_fail_foreign(
+				 err, HS_E_IO, no, "cannot start a thread: %s", strerror(no));
 }
 
 static enum hs_rc start_threads(struct worker *w, struct hs_err *err)
@@ -262,17 +268,19 @@ static int serve(struct worker *w)
 	f.signal = signalfd(-1, &set, SFD_CLOEXEC);
 	w->done_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (f.signal < 0 || w->done_fd < 0 || start_threads(w, &err) != HS_OK) {
-		hs_log(HS_LOG_ERROR, "start", "error=%s", hs_log_quote(err.msg[0] ? err.msg : strerror(errno)));
+		hs_log(HS_LOG_ERROR, "start", "error=%s",
+			hs_log_quote(err.msg[0] ? err.msg : strerror(errno)));
 		return 1;
 	}
 	if (!w->drain)
 		f.poke = poke_open(w->cfg);
-	hs_log(HS_LOG_INFO, "start", "worker=%s slots=%zu provider=%s", hs_log_quote(w->id), w->n_jobs,
-		hs_cfg_llm_provider(w->cfg, NULL));
+	hs_log(HS_LOG_INFO, "start", "worker=%s slots=%zu provider=%s", hs_log_quote(w->id),
+		w->n_jobs, hs_cfg_llm_provider(w->cfg, NULL));
 	loop(w, &f);
 	poke_close(w->cfg, f.poke);
 	f.poke = -1;
-	hs_log(HS_LOG_INFO, "stop", "worker=%s running=%zu", hs_log_quote(w->id), worker_running(w));
+	hs_log(HS_LOG_INFO, "stop", "worker=%s running=%zu", hs_log_quote(w->id),
+		worker_running(w));
 	if (!end_jobs(w, &f))
 		_exit(0);
 	join_threads(w);

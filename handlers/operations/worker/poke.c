@@ -41,7 +41,8 @@ int poke_open(const struct hs_config *cfg)
 	unlink(a.sun_path);
 	if (bind(fd, (const struct sockaddr *)&a, sizeof(a)) == 0)
 		return fd;
-	hs_log(HS_LOG_WARN, "poke", "socket=%s error=%s", hs_log_quote(a.sun_path), hs_log_quote(strerror(errno)));
+	hs_log(HS_LOG_WARN, "poke", "socket=%s error=%s", hs_log_quote(a.sun_path),
+		hs_log_quote(strerror(errno)));
 none:
 	if (fd >= 0)
 		close(fd);

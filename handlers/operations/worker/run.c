@@ -11,9 +11,9 @@
 #include "engine/jobs.h"
 #include "json/json.h"
 
-#define CONSOLIDATION_DELAY_S 5      /* doubled with each retry … */
+#define CONSOLIDATION_DELAY_S 5 /* doubled with each retry … */
 #define CONSOLIDATION_DELAY_MAX_S 1800
-#define WRITE_FOR_US (300 * HS_SECOND_US)  /* a result that cannot be written ends the worker */
+#define WRITE_FOR_US (300 * HS_SECOND_US) /* a result that cannot be written ends the worker */
 #define PAUSE_MAX_S 30
 
 /* ---- what a run asks and tells ---- */
@@ -31,7 +31,8 @@ static void restart_wall(struct job *j)
 		j->run->deadline_us = hs_mono_us() + j->wall_us;
 }
 
-static json_t *progress_json(struct job *j, const char *stage, int64_t processed, int64_t total, json_t *detail)
+static json_t *progress_json(
+	struct job *j, const char *stage, int64_t processed, int64_t total, json_t *detail)
 {
 	json_t *p = hs_json_keep(j->run->pool, json_object());
 
@@ -46,7 +47,8 @@ static json_t *progress_json(struct job *j, const char *stage, int64_t processed
 	return p;
 }
 
-static void on_progress(void *arg, const char *stage, int64_t processed, int64_t total, json_t *detail)
+static void on_progress(
+	void *arg, const char *stage, int64_t processed, int64_t total, json_t *detail)
 {
 	struct job *j = arg;
 	struct hs_err err;
@@ -57,8 +59,8 @@ static void on_progress(void *arg, const char *stage, int64_t processed, int64_t
 		restart_wall(j);
 	hs_err_clear(&err);
 	/* only shown to people: a failure changes nothing */
-	if (hs_queue_progress(j->db, j->run->pool, &j->claim, progress_json(j, stage, processed, total, detail),
-		    &err) != HS_OK)
+	if (hs_queue_progress(j->db, j->run->pool, &j->claim,
+		    progress_json(j, stage, processed, total, detail), &err) != HS_OK)
 		hs_log(HS_LOG_DEBUG, "progress", "operation_id=%s error=%s", j->claim.operation_id,
 			hs_log_quote(err.msg));
 }
@@ -94,7 +96,8 @@ static enum hs_rc consolidation_outcome(struct job *j, struct hs_finish *f, stru
 	return HS_OK;
 }
 
-static enum hs_rc outcome(struct job *j, enum hs_rc rc, const struct hs_err *cause, struct hs_finish *f, struct hs_err *err)
+static enum hs_rc outcome(struct job *j, enum hs_rc rc, const struct hs_err *cause,
+	struct hs_finish *f, struct hs_err *err)
 {
 	const struct hs_config *cfg = j->w->cfg;
 
@@ -125,9 +128,11 @@ static enum hs_rc outcome(struct job *j, enum hs_rc rc, const struct hs_err *cau
 }
 
 /* One try: what became of it is written, or nobody waits for it any more. */
-static enum hs_rc write_once(struct job *j, enum hs_rc rc, const struct hs_err *cause, json_t *metadata, const char **ret_kind, struct hs_err *err)
+static enum hs_rc write_once(struct job *j, enum hs_rc rc, const struct hs_err *cause,
+	json_t *metadata, const char **ret_kind, struct hs_err *err)
 {
-	static const char *const names[] = {"completed", "failed", "retry", "deferred", "handed_back"};
+	static const char *const names[] = {
+		"completed", "failed", "retry", "deferred", "handed_back"};
 	struct hs_finish f = {.metadata = metadata};
 	enum hs_rc wrote;
 	bool held;
@@ -138,7 +143,9 @@ static enum hs_rc write_once(struct job *j, enum hs_rc rc, const struct hs_err *
 	if (wrote == HS_E_DB_UNKNOWN) {
 		/* read back: a claim that is gone was finished by this very write */
 		HS_TRY(hs_claim_check(j->db, &j->claim, &held, err));
-		return held ? hs_fail(err, HS_E_DB_DOWN, "the end of %s was not written", j->claim.operation_id) : HS_OK;
+		return held ? hs_fail(err, HS_E_DB_DOWN, "the end of %s was not written",
+				      j->claim.operation_id)
+			    : HS_OK;
 	}
 	if (wrote == HS_E_CLAIM_LOST) {
 		*ret_kind = "lost";
@@ -148,19 +155,21 @@ static enum hs_rc write_once(struct job *j, enum hs_rc rc, const struct hs_err *
 }
 
 /* The work is done: its end is written however long the database is away, within limits. */
-static const char *write_end(struct job *j, enum hs_rc rc, const struct hs_err *cause, json_t *metadata)
+static const char *write_end(
+	struct job *j, enum hs_rc rc, const struct hs_err *cause, json_t *metadata)
 {
 	int64_t give_up = hs_mono_us() + WRITE_FOR_US;
 	const char *kind = "lost";
 
-	for (int64_t pause_s = 1;; pause_s = pause_s * 2 < PAUSE_MAX_S ? pause_s * 2 : PAUSE_MAX_S) {
+	for (int64_t pause_s = 1;;
+		pause_s = pause_s * 2 < PAUSE_MAX_S ? pause_s * 2 : PAUSE_MAX_S) {
 		struct hs_err err;
 
 		hs_err_clear(&err);
 		if (write_once(j, rc, cause, metadata, &kind, &err) == HS_OK)
 			return kind;
-		hs_log(HS_LOG_WARN, "finish_failed", "operation_id=%s error=%s", j->claim.operation_id,
-			hs_log_quote(err.msg));
+		hs_log(HS_LOG_WARN, "finish_failed", "operation_id=%s error=%s",
+			j->claim.operation_id, hs_log_quote(err.msg));
 		if (hs_mono_us() >= give_up || !worker_sleep(j->w, pause_s * HS_SECOND_US))
 			break;
 	}
@@ -183,8 +192,8 @@ void job_hand_back(struct worker *w, struct hs_db *db, struct job *j)
 	hs_err_clear(&err);
 	/* what cannot be handed back now comes back when its lease has run out */
 	if (hs_queue_finish(db, pool, &f, &err) != HS_OK)
-		hs_log(HS_LOG_WARN, "hand_back_failed", "operation_id=%s error=%s", j->claim.operation_id,
-			hs_log_quote(err.msg));
+		hs_log(HS_LOG_WARN, "hand_back_failed", "operation_id=%s error=%s",
+			j->claim.operation_id, hs_log_quote(err.msg));
 }
 
 /* ---- running ---- */
@@ -197,8 +206,9 @@ static enum hs_rc wall_clock(struct job *j, enum hs_rc rc, struct hs_err *err)
 
 	if (rc != HS_E_TIMEOUT || !j->wall_us || hs_mono_us() < j->run->deadline_us)
 		return rc;
-	return hs_fail(err, HS_E_WALL_CLOCK, "%s did not end within %" PRId64 " seconds (%s); stage: %s",
-		j->op.operation_type, seconds, setting, j->stage[0] ? j->stage : "start");
+	return hs_fail(err, HS_E_WALL_CLOCK,
+		"%s did not end within %" PRId64 " seconds (%s); stage: %s", j->op.operation_type,
+		seconds, setting, j->stage[0] ? j->stage : "start");
 }
 
 static enum hs_rc run_job(struct job *j, json_t **ret_metadata, struct hs_err *err)
@@ -243,10 +253,13 @@ static void do_job(struct job *j)
 	err.rc = rc;
 	if (rc != HS_E_CLAIM_LOST)
 		end = write_end(j, rc, &err, metadata);
-	hs_log(rc == HS_OK || rc == HS_E_CANCELLED || rc == HS_E_DEFERRED ? HS_LOG_INFO : HS_LOG_WARN, "job",
-		"operation_id=%s type=%s bank_no=%" PRId64 " attempt=%" PRId64 " end=%s ms=%" PRId64 "%s%s",
-		j->claim.operation_id, hs_log_quote(j->op.operation_type), j->op.bank_no, j->op.attempt, end,
-		(hs_mono_us() - began) / 1000, rc == HS_OK ? "" : " error=",
+	hs_log(rc == HS_OK || rc == HS_E_CANCELLED || rc == HS_E_DEFERRED ? HS_LOG_INFO
+									  : HS_LOG_WARN,
+		"job",
+		"operation_id=%s type=%s bank_no=%" PRId64 " attempt=%" PRId64 " end=%s ms=%" PRId64
+		"%s%s",
+		j->claim.operation_id, hs_log_quote(j->op.operation_type), j->op.bank_no,
+		j->op.attempt, end, (hs_mono_us() - began) / 1000, rc == HS_OK ? "" : " error=",
 		rc == HS_OK ? "" : hs_log_quote(err.msg[0] ? err.msg : hs_rc_text(rc)));
 	json_decref(metadata);
 }

@@ -6,9 +6,11 @@ static const struct row {
 } rows[SLOT__MAX] = {
 	[SLOT_CONSOLIDATION] = {"consolidation", HS_S_worker_consolidation_reserved_slots},
 	[SLOT_RETAIN] = {"retain", HS_S_worker_retain_reserved_slots},
-	[SLOT_FILE_CONVERT_RETAIN] = {"file_convert_retain", HS_S_worker_file_convert_retain_reserved_slots},
+	[SLOT_FILE_CONVERT_RETAIN] = {"file_convert_retain",
+		HS_S_worker_file_convert_retain_reserved_slots},
 	[SLOT_REFRESH] = {"refresh_mental_model", HS_S_worker_refresh_mental_model_reserved_slots},
-	[SLOT_GRAPH_MAINTENANCE] = {"graph_maintenance", HS_S_worker_graph_maintenance_reserved_slots},
+	[SLOT_GRAPH_MAINTENANCE] = {"graph_maintenance",
+		HS_S_worker_graph_maintenance_reserved_slots},
 	[SLOT_IMPORT_DOCUMENTS] = {"import_documents", HS_S_worker_import_documents_reserved_slots},
 	[SLOT_EXPORT_DOCUMENTS] = {"export_documents", HS_S_worker_export_documents_reserved_slots},
 	[SLOT_IMPORT_BANK] = {"import_bank", HS_S_worker_import_bank_reserved_slots},

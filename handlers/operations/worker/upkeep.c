@@ -13,7 +13,7 @@
 struct upkeep {
 	struct worker *w;
 	struct hs_db *db;
-	int64_t reconcile_us;    /* when to look next */
+	int64_t reconcile_us; /* when to look next */
 };
 
 static enum hs_rc recover(struct upkeep *u, struct hs_err *err)
@@ -50,7 +50,8 @@ static enum hs_rc reconcile(struct upkeep *u, struct hs_err *err)
 
 void *upkeep_thread(void *arg)
 {
-	static enum hs_rc (*const steps[])(struct upkeep *u, struct hs_err *err) = {recover, reconcile, purge};
+	static enum hs_rc (*const steps[])(struct upkeep * u, struct hs_err * err) = {
+		recover, reconcile, purge};
 	struct worker *w = arg;
 	struct upkeep u = {.w = w, .db = hs_db_new(w->cfg)};
 
