@@ -127,6 +127,7 @@ static json_t *usage(const struct hs_llm_usage *u)
 /* Tool outputs, evidence, scope and window stand elsewhere: a stored trace is read with every model. */
 static json_t *trace(const struct hs_refreshing *r)
 {
+	int64_t duration_ms = (hs_mono_us() - r->started_us) / 1000;
 	char now[HS_TIME_TEXT];
 
 	hs_time_format(hs_now_us(), now);
@@ -134,9 +135,8 @@ static json_t *trace(const struct hs_refreshing *r)
 		now, "effective_mode", hs_refresh_mode_names[HS_MODE_FULL], "mode_fallback_reason",
 		text_or_null(r->fallback), "outcome", hs_outcome_names[r->outcome], "tool_calls",
 		tool_calls(&r->out), "llm_calls", llm_calls(&r->out), "delta_operations",
-		"retraction", "usage", usage(&r->out.usage), "duration_ms",
-		(json_int_t)((hs_mono_us() - r->started_us) / 1000), "warnings",
-		hs_json_from_strs(&r->warnings));
+		"retraction", "usage", usage(&r->out.usage), "duration_ms", (json_int_t)duration_ms,
+		"warnings", hs_json_from_strs(&r->warnings));
 }
 
 /* ---- reflect_response ---- */

@@ -637,7 +637,7 @@ struct removal {
 static enum hs_rc remove_in_tx(struct hs_db *db, void *arg, struct hs_err *err)
 {
 	const struct removal *r = arg;
-	struct hs_mm m;
+	struct hs_mm m = no_model();
 	uint64_t found = 0;
 
 	HS_TRY(hs_mm_find(db, r->pool, r->bank_id, r->id, &m, err));
