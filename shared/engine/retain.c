@@ -27,6 +27,7 @@ struct call {
 	bool pending;                   /* something written waits for consolidation */
 	int64_t pieces, unread;         /* pieces extracted, pieces that could not be read */
 	size_t made_ids;
+	struct retain_links *links;
 };
 
 /* ---- the document ---- */
@@ -186,7 +187,7 @@ static enum hs_rc run_batch(struct call *c, struct retain_doc *d, struct retain_
 	HS_TRY(hs_retain_write(d, b, ret, err));
 	if (*ret != RETAIN_WRITTEN)
 		return HS_OK;
-	hs_retain_links(d, b);
+	hs_retain_links_add(c->links, b);
 	note(c, b);
 	return HS_OK;
 }
@@ -336,6 +337,7 @@ enum hs_rc hs_retain_run(struct hs_run *run, const struct hs_bank *bank, const s
 	bool *done = HS_NEW_ARRAY(run->pool, bool, n + 1);
 	struct hs_config *cfg;
 	int64_t now_us = hs_now_us();
+	enum hs_rc rc = HS_OK;
 
 	*ret = (struct hs_retain_out){.items_count = (int64_t)n};
 	for (size_t i = 0; i < n; i++) {
@@ -348,12 +350,15 @@ enum hs_rc hs_retain_run(struct hs_run *run, const struct hs_bank *bank, const s
 	c.bank_cfg = cfg;
 	if (run->embedder && !hs_embedder_none(run->embedder))
 		HS_TRY(hs_embedder_no(run->db, run->pool, hs_embedder_tag(run->embedder), &c.embedder_no, err));
-	for (size_t left = n; left > 0;) {
+	c.links = hs_retain_links_new(run, bank, cfg, c.embedder_no);
+	for (size_t left = n; left > 0 && rc == HS_OK;) {
 		size_t m = take_strategy(own, n, done, group_items);
 
 		left -= m;
-		HS_TRY(run_group(&c, group_items, m, left == 0, err));
+		rc = run_group(&c, group_items, m, left == 0, err);
 	}
+	hs_retain_links_flush(c.links);
 	ret->usage = run->usage;
+	HS_TRY(rc);
 	return nothing_read(c.pieces, c.unread, ret->unit_ids_count) ? unreadable(err) : HS_OK;
 }

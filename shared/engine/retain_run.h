@@ -19,6 +19,8 @@ struct retain_piece {
 	bool stored;                    /* a chunk row with this index and hash is there */
 };
 
+struct retain_links;
+
 enum retain_plan {
 	RETAIN_REPLACE,                 /* new, or other text: the old version goes */
 	RETAIN_KEEP,                    /* same text: tags and metadata, then what is missing */
@@ -74,8 +76,11 @@ HS_MUST enum hs_rc hs_retain_write(const struct retain_doc *d, struct retain_bat
 /* Only the consolidation of what the call wrote. */
 HS_MUST enum hs_rc hs_retain_follow_up(struct hs_run *run, const struct hs_bank *bank, const struct hs_config *cfg, struct hs_err *err);
 
-/* retain_links.c: semantic links of the batch's new units; failures are dropped. */
-void hs_retain_links(const struct retain_doc *d, struct retain_batch *b);
+/* retain_links.c: new units wait until there are enough of them for one search; links are best effort,
+ * failures are dropped. */
+struct retain_links *hs_retain_links_new(struct hs_run *run, const struct hs_bank *bank, const struct hs_config *cfg, int64_t embedder_no);
+void hs_retain_links_add(struct retain_links *l, const struct retain_batch *b);
+void hs_retain_links_flush(struct retain_links *l);
 
 /* retain_items.c: JSON text of the first item's parameters (contract 2.5). */
 const char *hs_retain_params(struct hs_pool *pool, const struct hs_retain_item *item);
