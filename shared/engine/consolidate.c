@@ -145,7 +145,7 @@ static enum hs_rc run_group(struct round *r, const struct group *g, struct hs_er
 }
 
 /* One fetch; *ret_n: facts it looked at. */
-static enum hs_rc run_fetch(struct round *r, size_t *ret_n, struct hs_err *err)
+static enum hs_rc fetch(struct round *r, size_t *ret_n, struct hs_err *err)
 {
 	struct hs_pool *pool = r->c.run->pool;
 	int64_t size = hs_cfg_int(r->c.cfg, HS_S_consolidation_batch_size);
@@ -161,6 +161,22 @@ static enum hs_rc run_fetch(struct round *r, size_t *ret_n, struct hs_err *err)
 	for (size_t i = 0; i < groups.n; i++)
 		HS_TRY(run_group(r, &groups.v[i], err));
 	return HS_OK;
+}
+
+/* A fetch has memory of its own: a job without a limit may go on for days. */
+static enum hs_rc run_fetch(struct round *r, size_t *ret_n, struct hs_err *err)
+{
+	HS_AUTO(hs_pool_free) struct hs_pool *pool = hs_pool_new();
+	struct hs_run *job = r->c.run, own = *job;
+	enum hs_rc rc;
+
+	own.pool = pool;
+	r->c.run = &own;
+	rc = fetch(r, ret_n, err);
+	r->c.run = job;
+	job->usage = own.usage;
+	job->deadline_us = own.deadline_us;
+	return rc;
 }
 
 /* Until nothing waits or the limit is reached; *ret_more: facts may be left. */
