@@ -222,7 +222,8 @@ def second_start(b):
 
 @row("retain", "at least 150 items/s")
 def retain_rate(b):
-    s = Stack(llm=False, settings={"log_level": "warning", "enable_auto_consolidation": False}).start()
+    s = Stack(llm=False, settings={"log_level": "warning", "fastcgi_threads": 16,
+                                    "enable_auto_consolidation": False}).start()
     try:
         bank = s.bank("bench-retain", make=True)
         api = s.api(timeout=120)
