@@ -8,9 +8,9 @@
 #include "store/vector.h"
 
 #define LINKS_PER_FACT 20
-/* Vectors are read from the database here, about 2 ms of both sides' time for 1,024 of 384 floats: a new
- * fact is compared with the newest ones only, and many new facts share one reading. */
-#define NEWEST 1024
+/* Vectors are read from the database here (1,024 of 384 floats: 4 ms of both sides' time): new facts are
+ * compared with the newest ones only, and many new facts share one reading. */
+#define NEWEST 256
 #define TOGETHER 256
 
 struct waiting {

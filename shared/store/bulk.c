@@ -56,7 +56,7 @@ enum hs_rc hs_bulk_add(struct hs_bulk *b, const struct hs_bind *binds, size_t n,
 {
 	if (!b->binds) {
 		b->cols = n;
-		b->binds = HS_NEW_ARRAY(b->pool, struct hs_bind, n * RUN_MAX);
+		b->binds = hs_pool_alloc(b->pool, n * RUN_MAX * sizeof(*b->binds));
 	}
 	memcpy(b->binds + b->n_rows * n, binds, n * sizeof(*binds));
 	b->n_rows++;

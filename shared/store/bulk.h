@@ -20,7 +20,7 @@ struct hs_bulk {
 	hs_bulk_rows_fn *on_rows;       /* for RETURNING; NULL = none */
 	void *arg;
 	struct hs_bind *binds;
-	size_t cols, n_rows, bytes, cap;
+	size_t cols, n_rows, bytes;
 };
 struct hs_bulk hs_bulk_new(struct hs_db *db, struct hs_pool *pool, const char *head, const char *row, const char *tail);
 HS_MUST enum hs_rc hs_bulk_add(struct hs_bulk *b, const struct hs_bind *binds, size_t n, struct hs_err *err);
