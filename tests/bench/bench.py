@@ -14,6 +14,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 
+import locomo  # noqa: E402
 from stack import Api, Stack, build_dir, free_port, ok, wait_for  # noqa: E402
 
 ROWS = []
@@ -272,6 +273,17 @@ def recall_large(b):
         report(f"recall, from {n // 10} to {n} memories", f"{times10:.1f} times slower", "<= 8", times10 <= 8)
     finally:
         s.stop()
+
+
+@row("retrieval", "recall@10 0.61, @20 0.67")
+def retrieval(b):
+    """Share of the evidence found on LoCoMo conversations, built-in embedder (tests/bench/locomo.py)."""
+    if not b.locomo:
+        report("evidence found on LoCoMo", "skipped: no --locomo FILE", "@10 0.61 @20 0.67", None)
+        return
+    means = locomo.run(b.locomo)["means"]
+    report("evidence found on LoCoMo, hash embedder", f"@10 {means[10]:.3f} @20 {means[20]:.3f}", "@10 0.61 @20 0.67",
+           not locomo.missed(means))
 
 
 def main():

@@ -3,13 +3,14 @@
 Each turn is retained as one memory in chunks mode (text = speaker, turn and image caption); questions are
 those of categories 1-4. The data is not part of the project: give its path.
 
-    python3 tests/bench/locomo.py locomo-dev.json [--set recall_semantic_weight=0.2]... [--limit N]
+    python3 tests/bench/locomo.py locomo-dev.json [--set recall_semantic_weight=0.2]... [--conversations N]
 """
 import argparse
 import datetime
 import json
 import pathlib
 import re
+import statistics
 import sys
 import time
 
@@ -62,27 +63,13 @@ def measure(bank, conversation, found, slow):
             found[k].append(len(evidence & set(ranked[:k])) / len(evidence))
 
 
-def main():
-    ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    ap.add_argument("path")
-    ap.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
-    ap.add_argument("--build")
-    ap.add_argument("--conversations", type=int, default=0, help="only the first N")
-    args = ap.parse_args()
-    settings = {"retain_extraction_mode": "chunks", "enable_observations": False}
-    for pair in args.set:
-        key, _, value = pair.partition("=")
-        try:
-            settings[key] = json.loads(value)
-        except ValueError:
-            settings[key] = value
-    data = json.loads(pathlib.Path(args.path).read_text())
-    data = data[:args.conversations or None]
-    found, slow, turns = {k: [] for k in KS}, [], 0
-    stack = Stack(settings, llm=False, worker=False, build=args.build)
-    with stack:
+def run(path, settings=None, build=None, conversations=0):
+    """Store and ask: {"means": {k: share}, "turns", "stored_s", "questions", "median_ms"}."""
+    data = json.loads(pathlib.Path(path).read_text())[:conversations or None]
+    found, slow, banks, turns = {k: [] for k in KS}, [], [], 0
+    values = {"retain_extraction_mode": "chunks", "enable_observations": False, **(settings or {})}
+    with Stack(values, llm=False, worker=False, build=build) as stack:
         started = time.monotonic()
-        banks = []
         for conversation in data:
             bank = stack.bank(make=True)
             turns += retain(bank, conversation)
@@ -90,13 +77,34 @@ def main():
         stored = time.monotonic() - started
         for bank, conversation in zip(banks, data):
             measure(bank, conversation, found, slow)
-    means = {k: sum(v) / len(v) for k, v in found.items()}
-    slow.sort()
-    print(f"{turns} turns stored in {stored:.1f} s; {len(slow)} questions, median {slow[len(slow) // 2] * 1000:.1f} ms")
-    print("  ".join(f"recall@{k} {means[k]:.3f}" for k in KS))
-    missed = [k for k, bar in BARS.items() if round(means[k], 2) < bar]
-    print("holds" if not missed else "MISSED at " + ", ".join(map(str, missed)))
-    return 1 if missed else 0
+    return {"means": {k: sum(v) / len(v) for k, v in found.items()}, "turns": turns, "stored_s": stored,
+            "questions": len(slow), "median_ms": statistics.median(slow) * 1000}
+
+
+def missed(means):
+    return [k for k, bar in BARS.items() if round(means[k], 2) < bar]
+
+
+def main():
+    ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    ap.add_argument("path")
+    ap.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
+    ap.add_argument("--build")
+    ap.add_argument("--conversations", type=int, default=0, help="only the first N")
+    args = ap.parse_args()
+    settings = {}
+    for pair in args.set:
+        key, _, value = pair.partition("=")
+        try:
+            settings[key] = json.loads(value)
+        except ValueError:
+            settings[key] = value
+    r = run(args.path, settings, args.build, args.conversations)
+    print(f"{r['turns']} turns stored in {r['stored_s']:.1f} s; {r['questions']} questions, "
+          f"median {r['median_ms']:.1f} ms")
+    print("  ".join(f"recall@{k} {r['means'][k]:.3f}" for k in KS))
+    print("MISSED at " + ", ".join(map(str, missed(r["means"]))) if missed(r["means"]) else "holds")
+    return 1 if missed(r["means"]) else 0
 
 
 if __name__ == "__main__":
