@@ -244,11 +244,12 @@ def test_fault_39_work_left_by_a_dead_worker(own_stack, host):
     bank = stack.bank(make=True)
     bank.retain("Alice sails.")
     bank.idle()
+    calls = len(stack.llm.calls("consolidation"))
     stack.llm.script({"scope": "consolidation", "times": 1, "reply": {"hang": True}})
     stack.sql("UPDATE memory_units SET consolidated_at = NULL WHERE fact_type <> 'observation'")
     op = ok(bank.post("/consolidate"))["operation_id"]
     wait_status(stack, op, "processing")
-    wait_for("the hanging call", lambda: stack.llm.calls("consolidation"))
+    wait_for("the hanging call", lambda: len(stack.llm.calls("consolidation")) == calls + 1)
     later = submit(bank, "Bob rows.")
     stack.processes["worker"].signal(signal.SIGKILL)
     killed = time.monotonic()
