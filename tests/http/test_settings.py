@@ -15,8 +15,9 @@ def test_settings_without_effect_say_so():
     code = "\n".join(sources())
     used = set(re.findall(r"\bHS_S_([a-z0-9_]+)", code))
     # rows that exist once for each operation are named by their ends, as ROW(timeout)
-    ends = {e for macro in re.findall(r"#define (\w+)\(\w+\)[^\n]*\\\n[^\n]*HS_S_\w*_##", code)
-            for e in re.findall(rf"\b{macro}\((\w+)\)", code)}
+    lines = re.sub(r"\s*\\\n\s*", " ", code)
+    ends = {e for macro in re.findall(r"#define (\w+)\(\w+\)[^\n]*HS_S_\w*llm_##", lines)
+            for e in re.findall(rf"\b{macro}\((\w+)\)", lines)}
     sample = (SOURCE / "conf/hindsight.yaml").read_text()
     entries = re.findall(r"^# \((.*)\)\n#(\w+):", sample, re.M)
     assert len(entries) > 300 and len(ends) > 5
