@@ -18,7 +18,8 @@ static enum hs_rc submit_tx(struct hs_db *db, void *arg, struct hs_err *err)
 	struct hs_consolidation_submit sub = {.scopes = s->scopes, .round = 1, .manual = true};
 
 	HS_TRY(hs_clock_lock(db, s->bank_no, err));
-	return hs_submit_consolidation(db, s->c->pool, s->bank_no, &sub, &s->id, &s->deduplicated, err);
+	return hs_submit_consolidation(
+		db, s->c->pool, s->bank_no, &sub, &s->id, &s->deduplicated, err);
 }
 
 enum hs_rc consolidate_post(struct hs_ctx *c, const void *query, const void *body)

@@ -37,12 +37,16 @@ struct hs_run memories_run(struct hs_ctx *c)
 	};
 }
 
-static const struct hs_route *const tables[] = {memories_routes, hs_memory_read_routes, hs_system_routes, NULL};
+static const struct hs_route *const tables[] = {
+	memories_routes, hs_memory_read_routes, hs_system_routes, NULL};
 
 int main(int argc, char **argv)
 {
 	static const struct hs_program program = {
-		.name = "hindsight-memories", .tables = tables, .start = start, .on_connect = hs_schema_check,
+		.name = "hindsight-memories",
+		.tables = tables,
+		.start = start,
+		.on_connect = hs_schema_check,
 	};
 
 	return hs_program_main(argc, argv, &program);

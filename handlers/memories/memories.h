@@ -24,8 +24,8 @@ struct hs_run memories_run(struct hs_ctx *c);
 
 struct item_time {
 	bool given, unset;
-	int64_t us;                     /* HS_TIME_NONE unless given */
-	const char *text;               /* as the client wrote it */
+	int64_t us;       /* HS_TIME_NONE unless given */
+	const char *text; /* as the client wrote it */
 };
 struct entity_body {
 	struct hs_seen seen;
@@ -35,10 +35,10 @@ struct item_body {
 	struct hs_seen seen;
 	const char *content, *context, *document_id, *strategy;
 	struct item_time timestamp;
-	json_t *metadata, *entities, *observation_scopes;  /* as sent; NULL = null */
+	json_t *metadata, *entities, *observation_scopes; /* as sent; NULL = null */
 	bool resolve_entities;
 	struct hs_strs tags;
-	int update_mode;                /* update_modes; -1 = null */
+	int update_mode; /* update_modes; -1 = null */
 };
 enum { UPDATE_REPLACE, UPDATE_APPEND };
 struct retain_body {
@@ -46,7 +46,7 @@ struct retain_body {
 	struct hs_list items;
 	bool async;
 	struct hs_strs document_tags;
-	const char *operation_id;       /* canonical form */
+	const char *operation_id; /* canonical form */
 };
 enum hs_rc retain_post(struct hs_ctx *c, const void *query, const void *body);
 
@@ -79,8 +79,8 @@ struct temporal_window {
 	int64_t start, end;
 };
 struct recall_types {
-	unsigned facts;                 /* HS_FACT_BITs; 0 = all */
-	bool nothing;                   /* only types that hold nothing any more */
+	unsigned facts; /* HS_FACT_BITs; 0 = all */
+	bool nothing;   /* only types that hold nothing any more */
 };
 struct recall_body {
 	struct hs_seen seen;
@@ -103,7 +103,7 @@ enum hs_rc recall_post(struct hs_ctx *c, const void *query, const void *body);
 
 struct consolidate_body {
 	struct hs_seen seen;
-	json_t *observation_scopes;     /* list of lists of tags; NULL = null */
+	json_t *observation_scopes; /* list of lists of tags; NULL = null */
 };
 enum hs_rc consolidate_post(struct hs_ctx *c, const void *query, const void *body);
 

@@ -51,7 +51,8 @@ static void set_include(struct hs_recall_in *in, const struct recall_include *in
 	}
 }
 
-static struct hs_recall_in input(const struct recall_body *b, const struct hs_bank *bank, const struct hs_config *cfg, int64_t query_us)
+static struct hs_recall_in input(const struct recall_body *b, const struct hs_bank *bank,
+	const struct hs_config *cfg, int64_t query_us)
 {
 	struct hs_recall_in in = hs_recall_defaults(bank, cfg, b->query);
 
@@ -191,7 +192,8 @@ static enum hs_rc failed(enum hs_rc rc, struct hs_err *err)
 {
 	switch (rc) {
 	case HS_E_CANCELLED:
-		return hs_fail(err, HS_E_CLIENT_GONE, "the client closed the connection during recall");
+		return hs_fail(
+			err, HS_E_CLIENT_GONE, "the client closed the connection during recall");
 	case HS_E_DB_TIMEOUT:
 	case HS_E_TIMEOUT:
 		return hs_fail(err, HS_E_TIMEOUT,
@@ -237,6 +239,7 @@ enum hs_rc recall_post(struct hs_ctx *c, const void *query, const void *body)
 	rc = recall(c, b, query_us);
 	if (rc != HS_E_CLIENT_GONE)
 		hs_metrics_operation("recall", "api", recall_budgets[b->budget],
-			hs_pool_printf(c->pool, "%lld", (long long)b->max_tokens), rc == HS_OK, hs_mono_us() - started_us);
+			hs_pool_printf(c->pool, "%lld", (long long)b->max_tokens), rc == HS_OK,
+			hs_mono_us() - started_us);
 	return rc;
 }

@@ -9,7 +9,8 @@
 
 /* ---- from the body to the engine ---- */
 
-static struct hs_strs with_document_tags(struct hs_pool *pool, const struct hs_strs *own, const struct hs_strs *more)
+static struct hs_strs with_document_tags(
+	struct hs_pool *pool, const struct hs_strs *own, const struct hs_strs *more)
 {
 	struct hs_strs tags = {0};
 
@@ -54,7 +55,7 @@ static struct hs_retain_item *items_of(struct hs_ctx *c, const struct retain_bod
 
 /* ---- rules beyond single fields ---- */
 
-#define SHOWN_IDS 10  /* in an error text */
+#define SHOWN_IDS 10 /* in an error text */
 
 /* The bank's configuration, the server's for a bank that is not made yet. */
 static enum hs_rc config_of(struct hs_ctx *c, const struct hs_config **ret)
@@ -84,7 +85,8 @@ static enum hs_rc append_rules(struct hs_ctx *c, const struct hs_retain_item *it
 	for (size_t i = 0; i < n; i++) {
 		any = any || items[i].append;
 		if (items[i].append && !items[i].document_id)
-			return hs_fail(&c->err, HS_E_BAD_REQUEST, "update_mode='append' requires a document_id");
+			return hs_fail(&c->err, HS_E_BAD_REQUEST,
+				"update_mode='append' requires a document_id");
 	}
 	if (!any)
 		return HS_OK;
@@ -93,7 +95,8 @@ static enum hs_rc append_rules(struct hs_ctx *c, const struct hs_retain_item *it
 		return hs_fail(&c->err, HS_E_BAD_REQUEST,
 			"update_mode='append' needs the stored text of the document, and store_document_text is off; "
 			"use update_mode='replace'");
-	return hs_fail(&c->err, HS_E_NOT_IMPLEMENTED, "update_mode='append' is not implemented yet");
+	return hs_fail(
+		&c->err, HS_E_NOT_IMPLEMENTED, "update_mode='append' is not implemented yet");
 }
 
 static enum hs_rc unique_documents(struct hs_ctx *c, const struct hs_retain_item *items, size_t n)
@@ -116,7 +119,8 @@ static enum hs_rc unique_documents(struct hs_ctx *c, const struct hs_retain_item
 	}
 	return hs_fail(&c->err, HS_E_BAD_REQUEST,
 		"Batch contains duplicate document_ids: [%s]. Each item of an async batch needs a document of its own; "
-		"use async=false to store several items as one document.", hs_strs_join(c->pool, &twice, ", "));
+		"use async=false to store several items as one document.",
+		hs_strs_join(c->pool, &twice, ", "));
 }
 
 /* ---- answers ---- */
@@ -133,7 +137,8 @@ static void out_usage(struct hs_out *o, const struct hs_llm_usage *u)
 }
 
 /* usage NULL and ids empty print null; several ids are listed beside the first. */
-static void answer(struct hs_ctx *c, int64_t items_count, bool async, const struct hs_strs *ids, const struct hs_llm_usage *usage)
+static void answer(struct hs_ctx *c, int64_t items_count, bool async, const struct hs_strs *ids,
+	const struct hs_llm_usage *usage)
 {
 	struct hs_out o = hs_reply(c);
 
@@ -171,14 +176,16 @@ static enum hs_rc store_now(struct hs_ctx *c, const struct hs_retain_item *items
 	HS_TRY(hs_bank_ensure(c->db, c->pool, c->bank_id, &bank, NULL, &c->err));
 	rc = hs_retain_run(&run, &bank, items, n, &out, &c->err);
 	if (rc == HS_E_CANCELLED)
-		return hs_fail(&c->err, HS_E_CLIENT_GONE, "the client closed the connection during retain");
+		return hs_fail(&c->err, HS_E_CLIENT_GONE,
+			"the client closed the connection during retain");
 	HS_TRY(rc);
 	answer(c, out.items_count, false, &none, &out.usage);
 	return HS_OK;
 }
 
 /* Items of one strategy become one parent operation; strategies in order of first appearance. */
-static enum hs_rc store_later(struct hs_ctx *c, const struct retain_body *b, const struct hs_retain_item *items, size_t n)
+static enum hs_rc store_later(
+	struct hs_ctx *c, const struct retain_body *b, const struct hs_retain_item *items, size_t n)
 {
 	struct hs_run run = memories_run(c);
 	struct hs_retain_item *group = HS_NEW_ARRAY(c->pool, struct hs_retain_item, n + 1);
@@ -203,7 +210,8 @@ static enum hs_rc store_later(struct hs_ctx *c, const struct retain_body *b, con
 		}
 		if (!m)
 			continue;
-		HS_TRY(hs_retain_submit(&run, c->bank_id, b->operation_id, group, m, &id, &count, &c->err));
+		HS_TRY(hs_retain_submit(
+			&run, c->bank_id, b->operation_id, group, m, &id, &count, &c->err));
 		hs_strs_add(c->pool, &ids, id);
 		stored += count;
 	}
@@ -222,6 +230,7 @@ enum hs_rc retain_post(struct hs_ctx *c, const void *query, const void *body)
 	HS_TRY(append_rules(c, items, b->items.n));
 	rc = b->async ? store_later(c, b, items, b->items.n) : store_now(c, items, b->items.n);
 	if (rc != HS_E_CLIENT_GONE)
-		hs_metrics_operation("retain", "api", NULL, NULL, rc == HS_OK, hs_mono_us() - started_us);
+		hs_metrics_operation(
+			"retain", "api", NULL, NULL, rc == HS_OK, hs_mono_us() - started_us);
 	return rc;
 }

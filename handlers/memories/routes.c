@@ -25,7 +25,8 @@ static const char *block_text(struct hs_check *ck, json_t *block)
 	if (!type)
 		hs_check_value_error(ck, block, "a content block needs a type");
 	else if (strcmp(type, "image") == 0 || strcmp(type, "file") == 0)
-		hs_check_value_error(ck, block, "content blocks of type '%s' are not supported; send text", type);
+		hs_check_value_error(ck, block,
+			"content blocks of type '%s' are not supported; send text", type);
 	else if (strcmp(type, "text") != 0)
 		hs_check_value_error(ck, block, "unknown content block type; expected 'text'");
 	else if (!json_is_string(text))
@@ -57,7 +58,8 @@ static void read_content(struct hs_check *ck, const struct hs_field *f, json_t *
 			return;
 		hs_strs_add(pool, &parts, text);
 	}
-	text = json_is_string(v) ? hs_pool_strdup(pool, json_string_value(v)) : hs_strs_join(pool, &parts, "");
+	text = json_is_string(v) ? hs_pool_strdup(pool, json_string_value(v))
+				 : hs_strs_join(pool, &parts, "");
 	if (hs_str_blank(text))
 		hs_check_value_error(ck, v, EMPTY_CONTENT);
 	else
@@ -83,14 +85,18 @@ static void read_timestamp(struct hs_check *ck, const struct hs_field *f, json_t
 		return;
 	}
 	if (!hs_time_parse(s, &t->us)) {
-		hs_check_value_error(ck, v, "Invalid timestamp/event_date format: '%.100s'. Expected an ISO 8601 date-time, "
-			"for example 2024-01-15T10:30:00Z, or 'unset'", s);
+		hs_check_value_error(ck, v,
+			"Invalid timestamp/event_date format: '%.100s'. Expected an ISO 8601 date-time, "
+			"for example 2024-01-15T10:30:00Z, or 'unset'",
+			s);
 		return;
 	}
 	c = hs_civil_from_us(t->us);
 	if (c.year <= 1 || c.year >= 9999) {
-		hs_check_value_error(ck, v, "timestamp year %d is a placeholder, not a date; send a real date or 'unset' "
-			"to store without one.", c.year);
+		hs_check_value_error(ck, v,
+			"timestamp year %d is a placeholder, not a date; send a real date or 'unset' "
+			"to store without one.",
+			c.year);
 		return;
 	}
 	t->given = true;
@@ -134,7 +140,8 @@ static void read_entities(struct hs_check *ck, const struct hs_field *f, json_t 
 		return;
 	}
 	if (json_array_size(v) > HS_ENTITIES_PER_ITEM) {
-		hs_check_value_error(ck, NULL, "an item may name at most %d entities", HS_ENTITIES_PER_ITEM);
+		hs_check_value_error(
+			ck, NULL, "an item may name at most %d entities", HS_ENTITIES_PER_ITEM);
 		return;
 	}
 	json_array_foreach(v, i, member) {
@@ -163,7 +170,8 @@ static void read_tag_lists(struct hs_check *ck, const struct hs_field *f, json_t
 		json_array_foreach(list, k, tag) {
 			hs_check_push_index(ck, k);
 			if (!json_is_string(tag))
-				hs_check_fault(ck, "string_type", "Input should be a valid string", tag, NULL);
+				hs_check_fault(ck, "string_type", "Input should be a valid string",
+					tag, NULL);
 			hs_check_pop(ck);
 		}
 		hs_check_pop(ck);
@@ -212,23 +220,31 @@ static void item_rule(struct hs_check *ck, void *obj)
 	if (!it->document_id || strlen(it->document_id) <= HS_DOCUMENT_ID_BYTES)
 		return;
 	hs_check_push(ck, "document_id");
-	hs_check_value_error(ck, NULL, "document_id must be at most %d bytes", HS_DOCUMENT_ID_BYTES);
+	hs_check_value_error(
+		ck, NULL, "document_id must be at most %d bytes", HS_DOCUMENT_ID_BYTES);
 	hs_check_pop(ck);
 }
 
 #define T struct item_body
 static const struct hs_field item_fields[] = {
 	HS_CUSTOM(T, content, read_content, .flags = HS_REQUIRED, .doc = "text, or text blocks"),
-	HS_CUSTOM(T, timestamp, read_timestamp, .flags = HS_NULLABLE, .doc = "when it was said; 'unset' for no time"),
+	HS_CUSTOM(T, timestamp, read_timestamp, .flags = HS_NULLABLE,
+		.doc = "when it was said; 'unset' for no time"),
 	HS_STR(T, context, .flags = HS_NULLABLE, .doc = "what the content is about"),
-	HS_CUSTOM(T, metadata, read_metadata, .flags = HS_NULLABLE, .doc = "strings kept with every fact"),
+	HS_CUSTOM(T, metadata, read_metadata, .flags = HS_NULLABLE,
+		.doc = "strings kept with every fact"),
 	HS_STR(T, document_id, .flags = HS_NULLABLE, .doc = "document to store it as"),
-	HS_CUSTOM(T, entities, read_entities, .flags = HS_NULLABLE, .doc = "entities to link to every fact"),
-	HS_BOOL(T, resolve_entities, .def = "true", .doc = "false: supplied names are taken literally"),
-	HS_STRS(T, tags, .flags = HS_NULLABLE | HS_STR_LIST_LAX | HS_TAG_LIST, .doc = "tags of every fact"),
-	HS_CUSTOM(T, observation_scopes, read_scopes, .flags = HS_NULLABLE, .doc = "how its facts are consolidated"),
+	HS_CUSTOM(T, entities, read_entities, .flags = HS_NULLABLE,
+		.doc = "entities to link to every fact"),
+	HS_BOOL(T, resolve_entities, .def = "true",
+		.doc = "false: supplied names are taken literally"),
+	HS_STRS(T, tags, .flags = HS_NULLABLE | HS_STR_LIST_LAX | HS_TAG_LIST,
+		.doc = "tags of every fact"),
+	HS_CUSTOM(T, observation_scopes, read_scopes, .flags = HS_NULLABLE,
+		.doc = "how its facts are consolidated"),
 	HS_STR(T, strategy, .flags = HS_NULLABLE, .doc = "named set of retain settings"),
-	HS_ENUM(T, update_mode, update_modes, .flags = HS_NULLABLE, .doc = "replace the document or append to it"),
+	HS_ENUM(T, update_mode, update_modes, .flags = HS_NULLABLE,
+		.doc = "replace the document or append to it"),
 };
 #undef T
 static const struct hs_shape item_shape = HS_SHAPE(item_body, item_fields, .rule = item_rule);
@@ -245,7 +261,8 @@ static void retain_rule(struct hs_check *ck, void *obj)
 			continue;
 		hs_check_push(ck, "items");
 		hs_check_push_index(ck, i);
-		hs_check_value_error(ck, NULL, "an item may have at most %d tags", HS_TAGS_PER_ITEM);
+		hs_check_value_error(
+			ck, NULL, "an item may have at most %d tags", HS_TAGS_PER_ITEM);
 		hs_check_pop(ck);
 		hs_check_pop(ck);
 	}
@@ -253,13 +270,17 @@ static void retain_rule(struct hs_check *ck, void *obj)
 
 #define T struct retain_body
 static const struct hs_field retain_fields[] = {
-	HS_OBJS(T, items, &item_shape, .flags = HS_REQUIRED, HS_RANGE(0, HS_ITEMS_PER_REQUEST), .doc = "what to store"),
+	HS_OBJS(T, items, &item_shape, .flags = HS_REQUIRED, HS_RANGE(0, HS_ITEMS_PER_REQUEST),
+		.doc = "what to store"),
 	HS_BOOL(T, async, .def = "false", .doc = "answer at once, store in the background"),
-	HS_STRS(T, document_tags, .flags = HS_NULLABLE | HS_TAG_LIST, .doc = "deprecated: added to every item's tags"),
-	HS_CUSTOM(T, operation_id, read_operation_id, .flags = HS_NULLABLE, .doc = "own id of the operation"),
+	HS_STRS(T, document_tags, .flags = HS_NULLABLE | HS_TAG_LIST,
+		.doc = "deprecated: added to every item's tags"),
+	HS_CUSTOM(T, operation_id, read_operation_id, .flags = HS_NULLABLE,
+		.doc = "own id of the operation"),
 };
 #undef T
-static const struct hs_shape retain_shape = HS_SHAPE(retain_body, retain_fields, .rule = retain_rule);
+static const struct hs_shape retain_shape =
+	HS_SHAPE(retain_body, retain_fields, .rule = retain_rule);
 
 /* ---- recall ---- */
 
@@ -283,7 +304,8 @@ static void read_query(struct hs_check *ck, const struct hs_field *f, json_t *v,
 	if (!json_is_string(v))
 		hs_check_fault(ck, "string_type", "Input should be a valid string", v, NULL);
 	else if (!has_word(json_string_value(v)))
-		hs_check_value_error(ck, v, "query must contain at least one word character after normalization");
+		hs_check_value_error(ck, v,
+			"query must contain at least one word character after normalization");
 	else
 		*(const char **)place = hs_pool_strdup(hs_check_pool(ck), json_string_value(v));
 }
@@ -307,7 +329,8 @@ static void read_types(struct hs_check *ck, const struct hs_field *f, json_t *v,
 
 		if (!s) {
 			hs_check_push_index(ck, i);
-			hs_check_fault(ck, "string_type", "Input should be a valid string", member, NULL);
+			hs_check_fault(
+				ck, "string_type", "Input should be a valid string", member, NULL);
 			hs_check_pop(ck);
 		} else if (type >= 0) {
 			t->facts |= HS_FACT_BIT(type);
@@ -317,28 +340,36 @@ static void read_types(struct hs_check *ck, const struct hs_field *f, json_t *v,
 	}
 	t->nothing = json_array_size(v) > 0 && !t->facts;
 	if (unknown.n)
-		hs_check_value_error(ck, v, "Invalid fact type(s): %s. Must be one of: experience, observation, world",
+		hs_check_value_error(ck, v,
+			"Invalid fact type(s): %s. Must be one of: experience, observation, world",
 			hs_strs_join(hs_check_pool(ck), &unknown, ", "));
 }
 
 static const struct hs_field include_entities_fields[] = {
 	HS_INT(struct include_entities, max_tokens, .def = "500", .doc = "budget of entity texts"),
 };
-static const struct hs_shape include_entities_shape = HS_SHAPE(include_entities, include_entities_fields);
+static const struct hs_shape include_entities_shape =
+	HS_SHAPE(include_entities, include_entities_fields);
 static const struct hs_field include_chunks_fields[] = {
 	HS_INT(struct include_chunks, max_tokens, .def = "8192", .doc = "budget of chunk texts"),
 };
 static const struct hs_shape include_chunks_shape = HS_SHAPE(include_chunks, include_chunks_fields);
 static const struct hs_field include_sources_fields[] = {
-	HS_INT(struct include_sources, max_tokens, .def = "4096", .doc = "budget of all source facts; -1 unlimited"),
-	HS_INT(struct include_sources, max_tokens_per_observation, .def = "-1", .doc = "budget an observation; -1 none"),
+	HS_INT(struct include_sources, max_tokens, .def = "4096",
+		.doc = "budget of all source facts; -1 unlimited"),
+	HS_INT(struct include_sources, max_tokens_per_observation, .def = "-1",
+		.doc = "budget an observation; -1 none"),
 };
-static const struct hs_shape include_sources_shape = HS_SHAPE(include_sources, include_sources_fields);
+static const struct hs_shape include_sources_shape =
+	HS_SHAPE(include_sources, include_sources_fields);
 
 static const struct hs_field recall_include_fields[] = {
-	HS_OBJ(struct recall_include, entities, &include_entities_shape, .flags = HS_NULLABLE, .doc = "null turns entities off"),
-	HS_OBJ(struct recall_include, chunks, &include_chunks_shape, .flags = HS_NULLABLE, .doc = "{} adds chunks"),
-	HS_OBJ(struct recall_include, source_facts, &include_sources_shape, .flags = HS_NULLABLE, .doc = "{} adds source facts"),
+	HS_OBJ(struct recall_include, entities, &include_entities_shape, .flags = HS_NULLABLE,
+		.doc = "null turns entities off"),
+	HS_OBJ(struct recall_include, chunks, &include_chunks_shape, .flags = HS_NULLABLE,
+		.doc = "{} adds chunks"),
+	HS_OBJ(struct recall_include, source_facts, &include_sources_shape, .flags = HS_NULLABLE,
+		.doc = "{} adds source facts"),
 };
 const struct hs_shape recall_include_shape = HS_SHAPE(recall_include, recall_include_fields);
 
@@ -362,20 +393,26 @@ static const struct hs_field window_fields[] = {
 	HS_TIME(struct temporal_window, start, .flags = HS_REQUIRED, .doc = "begin of the window"),
 	HS_TIME(struct temporal_window, end, .flags = HS_REQUIRED, .doc = "end of the window"),
 };
-static const struct hs_shape window_shape = HS_SHAPE(temporal_window, window_fields, .rule = window_rule);
+static const struct hs_shape window_shape =
+	HS_SHAPE(temporal_window, window_fields, .rule = window_rule);
 
 static void recall_rule(struct hs_check *ck, void *obj)
 {
-	if (hs_given(&recall_body_shape, obj, "tags") && hs_given(&recall_body_shape, obj, "tag_groups"))
-		hs_check_value_error(ck, NULL, "'tags' and 'tag_groups' are mutually exclusive. Use 'tag_groups' for compound filtering.");
+	if (hs_given(&recall_body_shape, obj, "tags") &&
+		hs_given(&recall_body_shape, obj, "tag_groups"))
+		hs_check_value_error(ck, NULL,
+			"'tags' and 'tag_groups' are mutually exclusive. Use 'tag_groups' for compound filtering.");
 }
 
 #define T struct recall_body
 static const struct hs_field recall_fields[] = {
 	HS_CUSTOM(T, query, read_query, .flags = HS_REQUIRED, .doc = "what to look for"),
-	HS_CUSTOM(T, types, read_types, .flags = HS_NULLABLE, .doc = "kinds of memories; null is all"),
-	HS_BOOL(T, prefer_observations, .flags = HS_NULLABLE, .doc = "leave out facts a returned observation covers"),
-	HS_ENUM(T, budget, recall_budgets, .flags = HS_ENUM_ERROR, .def = "mid", .doc = "depth of the search"),
+	HS_CUSTOM(T, types, read_types, .flags = HS_NULLABLE,
+		.doc = "kinds of memories; null is all"),
+	HS_BOOL(T, prefer_observations, .flags = HS_NULLABLE,
+		.doc = "leave out facts a returned observation covers"),
+	HS_ENUM(T, budget, recall_budgets, .flags = HS_ENUM_ERROR, .def = "mid",
+		.doc = "depth of the search"),
 	HS_INT(T, max_tokens, .def = "4096", .doc = "tokens of returned texts"),
 	HS_BOOL(T, trace, .def = "false", .doc = "accepted for compatibility"),
 	HS_STR(T, query_timestamp, .flags = HS_NULLABLE, .doc = "when the question is asked"),
@@ -383,8 +420,10 @@ static const struct hs_field recall_fields[] = {
 	HS_STRS(T, tags, .flags = HS_NULLABLE, .doc = "tag filter"),
 	HS_ENUM(T, tags_match, hs_tags_match_names, .def = "any", .doc = "how tags select"),
 	HS_CUSTOM(T, tag_groups, hs_groups_read, .flags = HS_NULLABLE, .doc = "boolean tag filter"),
-	HS_OBJ(T, min_scores, &min_scores_shape, .flags = HS_NULLABLE, .doc = "least scores, each inclusive"),
-	HS_OBJ(T, temporal_window, &window_shape, .flags = HS_NULLABLE, .doc = "time the question is about"),
+	HS_OBJ(T, min_scores, &min_scores_shape, .flags = HS_NULLABLE,
+		.doc = "least scores, each inclusive"),
+	HS_OBJ(T, temporal_window, &window_shape, .flags = HS_NULLABLE,
+		.doc = "time the question is about"),
 };
 #undef T
 const struct hs_shape recall_body_shape = HS_SHAPE(recall_body, recall_fields, .rule = recall_rule);
@@ -401,7 +440,8 @@ static const struct hs_shape consolidate_shape = HS_SHAPE(consolidate_body, cons
 static bool retain_is_long(const struct hs_config *cfg, const void *query, const void *body)
 {
 	static const char *const built_in[] = {"extractive", "none", "hash", "local"};
-	const char *used[] = {hs_cfg_llm_provider(cfg, "retain"), hs_cfg_str(cfg, HS_S_embeddings_provider)};
+	const char *used[] = {
+		hs_cfg_llm_provider(cfg, "retain"), hs_cfg_str(cfg, HS_S_embeddings_provider)};
 	const struct retain_body *b = body;
 	size_t local = 0;
 
@@ -415,7 +455,9 @@ static bool retain_is_long(const struct hs_config *cfg, const void *query, const
 const struct hs_route memories_routes[] = {
 	HS_ROUTE(POST, BANK "/memories", retain_post, .body = &retain_shape, .flags = HS_R_LONG,
 		.long_call = retain_is_long, .long_name = "retain"),
-	HS_ROUTE(POST, BANK "/memories/recall", recall_post, .body = &recall_body_shape, .flags = HS_R_READ),
-	HS_ROUTE(POST, BANK "/consolidate", consolidate_post, .body = &consolidate_shape, .flags = HS_R_BODY_OPTIONAL),
+	HS_ROUTE(POST, BANK "/memories/recall", recall_post, .body = &recall_body_shape,
+		.flags = HS_R_READ),
+	HS_ROUTE(POST, BANK "/consolidate", consolidate_post, .body = &consolidate_shape,
+		.flags = HS_R_BODY_OPTIONAL),
 	{.pattern = NULL},
 };

@@ -70,7 +70,8 @@ static void split(struct chunker *c, struct span s, size_t limit, size_t level)
 	for (const char *p = s.p; p < end;) {
 		size_t skip = strlen(breaks[level]);
 		bool opened = (size_t)(end - p) >= skip && memcmp(p, breaks[level], skip) == 0;
-		const char *from = p + (opened ? skip : 0), *next = find(from, (size_t)(end - from), breaks[level]);
+		const char *from = p + (opened ? skip : 0),
+			   *next = find(from, (size_t)(end - from), breaks[level]);
 		struct span piece = span_of(p, (size_t)((next ? next : end) - p));
 
 		p = next ? next : end;
@@ -117,8 +118,7 @@ static void write_members(struct hs_buf *b, json_t *v)
 	bool first = true;
 
 	hs_buf_char(b, '{');
-	json_object_foreach(v, key, member)
-	{
+	json_object_foreach(v, key, member) {
 		hs_buf_str(b, first ? "" : ", ");
 		hs_json_quote(b, key, strlen(key));
 		hs_buf_str(b, ": ");
@@ -134,8 +134,7 @@ static void write_elements(struct hs_buf *b, json_t *v)
 	json_t *element;
 
 	hs_buf_char(b, '[');
-	json_array_foreach(v, i, element)
-	{
+	json_array_foreach(v, i, element) {
 		hs_buf_str(b, i ? ", " : "");
 		write_value(b, element);
 	}
@@ -194,7 +193,8 @@ static json_t *parse(struct hs_pool *pool, const char *text, size_t n)
 static void flush_turns(struct chunker *c, struct hs_strs *turns)
 {
 	if (turns->n)
-		hs_strs_add(c->pool, &c->out, hs_pool_printf(c->pool, "[%s]", hs_strs_join(c->pool, turns, ", ")));
+		hs_strs_add(c->pool, &c->out,
+			hs_pool_printf(c->pool, "[%s]", hs_strs_join(c->pool, turns, ", ")));
 	turns->n = 0;
 }
 
@@ -204,8 +204,7 @@ static void pack_turns(struct chunker *c, json_t *turns)
 	size_t cost = 2, i;
 	json_t *turn;
 
-	json_array_foreach(turns, i, turn)
-	{
+	json_array_foreach(turns, i, turn) {
 		const char *text = value_text(c->pool, turn);
 		size_t chars = hs_utf8_chars(text, strlen(text));
 
@@ -228,8 +227,7 @@ static bool all_objects(json_t *array)
 	size_t i;
 	json_t *v;
 
-	json_array_foreach(array, i, v)
-	{
+	json_array_foreach(array, i, v) {
 		if (!json_is_object(v))
 			return false;
 	}
@@ -316,7 +314,8 @@ static bool structured(struct chunker *c, const char *text, size_t n, size_t cha
 	return true;
 }
 
-struct hs_strs hs_chunk(struct hs_pool *pool, const char *text, size_t max_chars, size_t structured_chars)
+struct hs_strs hs_chunk(
+	struct hs_pool *pool, const char *text, size_t max_chars, size_t structured_chars)
 {
 	struct chunker c = {.pool = pool, .max = max_chars, .structured = structured_chars};
 	size_t n = strlen(text), chars = hs_utf8_chars(text, n);

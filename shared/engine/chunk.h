@@ -16,6 +16,7 @@
 
 /* max_chars: limit of a chunk; structured_chars: limit of one turn, object or line kept whole
  * (both at least 1). */
-struct hs_strs hs_chunk(struct hs_pool *pool, const char *text, size_t max_chars, size_t structured_chars);
+struct hs_strs hs_chunk(
+	struct hs_pool *pool, const char *text, size_t max_chars, size_t structured_chars);
 
 #endif

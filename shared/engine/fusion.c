@@ -163,7 +163,8 @@ static void by_ranks(struct merge *m, const struct hs_arm_list arms[HS_ARM__MAX]
 		}
 }
 
-static void by_scores(struct merge *m, const struct hs_arm_list arms[HS_ARM__MAX], const struct hs_arm_list *below, double weight)
+static void by_scores(struct merge *m, const struct hs_arm_list arms[HS_ARM__MAX],
+	const struct hs_arm_list *below, double weight)
 {
 	const struct hs_arm_list *near = &arms[HS_ARM_SEMANTIC], *words = &arms[HS_ARM_KEYWORD];
 	struct range r = {INFINITY, -INFINITY};
@@ -186,7 +187,8 @@ static void by_scores(struct merge *m, const struct hs_arm_list arms[HS_ARM__MAX
 		f->score += (1.0 - weight) * (top > 0 ? words->v[i].score / top : 0);
 	}
 	for (size_t i = 0; i < below->n; i++)
-		merge_get(m, below->v[i].unit_no)->score += weight * stretched(&r, below->v[i].score);
+		merge_get(m, below->v[i].unit_no)->score +=
+			weight * stretched(&r, below->v[i].score);
 }
 
 static int by_score(const void *a, const void *b)
@@ -216,12 +218,15 @@ static void by_turns(struct merge *m, const struct hs_arm_list arms[HS_ARM__MAX]
 	for (size_t rank = 0; rank < longest; rank++)
 		for (int a = 0; a < HS_ARM__MAX; a++)
 			if (rank < arms[a].n)
-				merge_get(m, arms[a].v[rank].unit_no)->arm[a] = arms[a].v[rank].score;
+				merge_get(m, arms[a].v[rank].unit_no)->arm[a] =
+					arms[a].v[rank].score;
 	for (size_t i = 0; i < m->n; i++)
 		m->v[i].score = 1.0 - (double)i / (double)m->n;
 }
 
-struct hs_fused *hs_fuse(struct hs_pool *pool, enum hs_fusion how, const struct hs_arm_list arms[HS_ARM__MAX], const struct hs_arm_list *below, double semantic_weight, size_t *ret_n)
+struct hs_fused *hs_fuse(struct hs_pool *pool, enum hs_fusion how,
+	const struct hs_arm_list arms[HS_ARM__MAX], const struct hs_arm_list *below,
+	double semantic_weight, size_t *ret_n)
 {
 	size_t total = 0, longest = 0;
 	struct merge m;

@@ -10,7 +10,8 @@
 #include "store/document.h"
 #include "store/observation.h"
 
-struct hs_recall_in hs_recall_defaults(const struct hs_bank *bank, const struct hs_config *cfg, const char *query)
+struct hs_recall_in hs_recall_defaults(
+	const struct hs_bank *bank, const struct hs_config *cfg, const char *query)
 {
 	return (struct hs_recall_in){
 		.bank = bank,
@@ -46,7 +47,8 @@ static const struct level levels[] = {
 static size_t per_arm(const struct hs_recall_in *in)
 {
 	const struct level *l = &levels[1];
-	int64_t low = hs_cfg_int(in->cfg, HS_S_recall_budget_min), high = hs_cfg_int(in->cfg, HS_S_recall_budget_max);
+	int64_t low = hs_cfg_int(in->cfg, HS_S_recall_budget_min),
+		high = hs_cfg_int(in->cfg, HS_S_recall_budget_max);
 	double want;
 
 	for (size_t i = 0; i < HS_COUNT(levels); i++)
@@ -70,7 +72,8 @@ struct hs_hit hs_recall_hit(const struct recall *r, const struct hs_unit_row *ro
 		.context = row->context,
 		.document_id = row->document_id,
 		.chunk_id = row->document_id && row->chunk_index >= 0
-				    ? hs_chunk_id(r->run->pool, r->in->bank->bank_id, row->document_id, row->chunk_index)
+				    ? hs_chunk_id(r->run->pool, r->in->bank->bank_id,
+					      row->document_id, row->chunk_index)
 				    : NULL,
 		.metadata = row->metadata,
 		.type = (enum hs_fact_type)hs_fact_type_find(row->fact_type),
@@ -88,8 +91,9 @@ struct hs_hit hs_recall_hit(const struct recall *r, const struct hs_unit_row *ro
 static bool prefers_observations(const struct recall *r)
 {
 	unsigned raw = HS_FACT_BIT(HS_WORLD) | HS_FACT_BIT(HS_EXPERIENCE);
-	bool want = r->in->prefer_observations < 0 ? hs_cfg_bool(r->in->cfg, HS_S_recall_prefer_observations)
-						   : r->in->prefer_observations > 0;
+	bool want = r->in->prefer_observations < 0
+			    ? hs_cfg_bool(r->in->cfg, HS_S_recall_prefer_observations)
+			    : r->in->prefer_observations > 0;
 
 	return want && (r->facts & HS_FACT_BIT(HS_OBSERVATION)) && (r->facts & raw);
 }
@@ -104,13 +108,15 @@ static enum hs_rc drop_covered(struct recall *r, size_t first, struct hs_err *er
 	for (size_t i = 0; i < r->n && i < first; i++)
 		if (r->v[i].type == HS_OBSERVATION)
 			observations[n++] = r->v[i].row.unit_no;
-	HS_TRY(hs_observation_sources(r->run->db, r->run->pool, r->bank_no, observations, n, &sources, &n_sources, err));
+	HS_TRY(hs_observation_sources(
+		r->run->db, r->run->pool, r->bank_no, observations, n, &sources, &n_sources, err));
 	covered = HS_NEW_ARRAY(r->run->pool, int64_t, n_sources + 1);
 	for (size_t i = 0; i < n_sources; i++)
 		covered[i] = sources[i].source_no;
 	covered = hs_nos_sorted(r->run->pool, covered, n_sources, &n_covered);
 	for (size_t i = 0; i < r->n; i++)
-		if (r->v[i].type == HS_OBSERVATION || !hs_nos_has(covered, n_covered, r->v[i].row.unit_no))
+		if (r->v[i].type == HS_OBSERVATION ||
+			!hs_nos_has(covered, n_covered, r->v[i].row.unit_no))
 			r->v[m++] = r->v[i];
 	r->n = m;
 	return HS_OK;
@@ -121,7 +127,8 @@ static void take(struct recall *r, size_t i)
 	struct hs_hit *h = &r->out->hits[r->out->n_hits++];
 
 	*h = hs_recall_hit(r, &r->v[i].row);
-	h->score = (struct hs_score){r->v[i].final, r->v[i].arm[HS_ARM_SEMANTIC], r->v[i].arm[HS_ARM_KEYWORD]};
+	h->score = (struct hs_score){
+		r->v[i].final, r->v[i].arm[HS_ARM_SEMANTIC], r->v[i].arm[HS_ARM_KEYWORD]};
 }
 
 /* Every fact that still fits, in order; the best one whole when none does. */
@@ -144,7 +151,8 @@ static void pack(struct recall *r)
 		take(r, 0);
 }
 
-enum hs_rc hs_recall(struct hs_run *run, const struct hs_recall_in *in, struct hs_recall_out *ret, struct hs_err *err)
+enum hs_rc hs_recall(struct hs_run *run, const struct hs_recall_in *in, struct hs_recall_out *ret,
+	struct hs_err *err)
 {
 	struct hs_recall_in own = *in;
 	struct recall r = {.run = run, .in = &own, .out = ret, .bank_no = in->bank->bank_no};

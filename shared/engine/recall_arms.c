@@ -41,7 +41,7 @@ static struct hs_arm_list joined(const struct recall *r, const struct per_type *
 
 /* Scores by unit: open addressing, sized by the document frequencies. */
 struct slot {
-	int64_t unit_no;                /* 0 = free */
+	int64_t unit_no; /* 0 = free */
 	double score;
 	int type;
 };
@@ -57,7 +57,8 @@ struct scorer {
 static void add_score(void *arg, const struct hs_posting *p)
 {
 	struct scorer *s = arg;
-	size_t at = (size_t)((uint64_t)p->unit_no * UINT64_C(0x9E3779B97F4A7C15) >> 24) & s->mask, term = 0;
+	size_t at = (size_t)((uint64_t)p->unit_no * UINT64_C(0x9E3779B97F4A7C15) >> 24) & s->mask,
+	       term = 0;
 	double tf = p->tf;
 
 	while (term + 1 < s->n_terms && s->terms[term].term != p->term)
@@ -80,7 +81,8 @@ static int by_df(const void *a, const void *b)
 }
 
 /* The terms of the query that the bank knows: the rarest, or the first ones. */
-static enum hs_rc query_terms(const struct recall *r, struct hs_term_df **ret, size_t *ret_n, struct hs_posting_stats *stats, struct hs_err *err)
+static enum hs_rc query_terms(const struct recall *r, struct hs_term_df **ret, size_t *ret_n,
+	struct hs_posting_stats *stats, struct hs_err *err)
 {
 	int64_t most = hs_cfg_int(r->in->cfg, HS_S_bm25_max_query_terms);
 	bool rarest = hs_cfg_bool(r->in->cfg, HS_S_bm25_selective_terms);
@@ -109,7 +111,8 @@ static enum hs_rc query_terms(const struct recall *r, struct hs_term_df **ret, s
 static enum hs_rc keyword_arm(struct recall *r, const struct hs_scope *scope, struct hs_err *err)
 {
 	struct hs_pool *pool = r->run->pool;
-	double floor = isnan(r->in->min_keyword) ? hs_cfg_num(r->in->cfg, HS_S_bm25_min_score) : r->in->min_keyword;
+	double floor = isnan(r->in->min_keyword) ? hs_cfg_num(r->in->cfg, HS_S_bm25_min_score)
+						 : r->in->min_keyword;
 	struct hs_posting_stats stats;
 	struct hs_term_df *terms;
 	struct scorer s = {.mask = 64};
@@ -135,10 +138,12 @@ static enum hs_rc keyword_arm(struct recall *r, const struct hs_scope *scope, st
 	s.terms = terms;
 	s.idf = idf;
 	s.mean_len = stats.total_len > 0 ? (double)stats.total_len / (double)stats.units : 1.0;
-	HS_TRY(hs_postings_each(r->run->db, pool, r->bank_no, terms, s.n_terms, scope, add_score, &s, err));
+	HS_TRY(hs_postings_each(
+		r->run->db, pool, r->bank_no, terms, s.n_terms, scope, add_score, &s, err));
 	for (size_t i = 0; i <= s.mask; i++)
 		if (s.slots[i].unit_no && s.slots[i].score > 0 && s.slots[i].score >= floor)
-			hs_best_offer(&best.best[s.slots[i].type], s.slots[i].unit_no, s.slots[i].score);
+			hs_best_offer(
+				&best.best[s.slots[i].type], s.slots[i].unit_no, s.slots[i].score);
 	r->arms[HS_ARM_KEYWORD] = joined(r, &best);
 	return HS_OK;
 }
@@ -149,9 +154,9 @@ struct nearest {
 	struct per_type best;
 	struct hs_vec query;
 	double floor;
-	const int64_t *words;           /* units of the keyword arm, ascending */
+	const int64_t *words; /* units of the keyword arm, ascending */
 	size_t n_words;
-	struct hs_arm_list cosines;     /* theirs */
+	struct hs_arm_list cosines; /* theirs */
 };
 
 static void compare(void *arg, int64_t unit_no, enum hs_fact_type type, const float *vec)
@@ -229,15 +234,18 @@ static enum hs_rc vector_arm(struct recall *r, const struct hs_scope *scope, str
 
 	if (!has_embedder(r))
 		return HS_OK;
-	s.floor = isnan(r->in->min_semantic) ? hs_cfg_num(r->in->cfg, HS_S_semantic_min_similarity) : r->in->min_semantic;
-	HS_TRY(hs_embedder_find(r->run->db, r->run->pool, hs_embedder_tag(r->run->embedder), &embedder_no, err));
+	s.floor = isnan(r->in->min_semantic) ? hs_cfg_num(r->in->cfg, HS_S_semantic_min_similarity)
+					     : r->in->min_semantic;
+	HS_TRY(hs_embedder_find(
+		r->run->db, r->run->pool, hs_embedder_tag(r->run->embedder), &embedder_no, err));
 	if (!embedder_no)
 		return HS_OK;
 	HS_TRY(embed_query(r, &s.query, err));
 	if (!s.query.v)
 		return HS_OK;
 	watch_words(r, &s);
-	HS_TRY(hs_vectors_each(r->run->db, r->run->pool, r->bank_no, embedder_no, s.query.dim, scope, 0, compare, &s, err));
+	HS_TRY(hs_vectors_each(r->run->db, r->run->pool, r->bank_no, embedder_no, s.query.dim,
+		scope, 0, compare, &s, err));
 	r->arms[HS_ARM_SEMANTIC] = joined(r, &s.best);
 	keep_below(r, &s);
 	return HS_OK;

@@ -29,7 +29,8 @@ static enum hs_rc add_entities(struct recall *r, struct hs_err *err)
 		if (hs_strs_has(&seen, v[i].entity_id))
 			continue;
 		hs_strs_add(pool, &seen, v[i].entity_id);
-		out->entities[out->n_entities++] = (struct hs_recall_entity){v[i].entity_id, v[i].canonical_name};
+		out->entities[out->n_entities++] =
+			(struct hs_recall_entity){v[i].entity_id, v[i].canonical_name};
 	}
 	return HS_OK;
 }
@@ -40,19 +41,22 @@ static enum hs_rc add_entities(struct recall *r, struct hs_err *err)
 struct sources {
 	struct hs_source *v;
 	size_t n;
-	struct hs_unit_row *rows;       /* of v, in order; each live */
+	struct hs_unit_row *rows; /* of v, in order; each live */
 };
 
-static enum hs_rc load_sources(struct recall *r, const int64_t *observations, size_t n, struct sources *ret, struct hs_err *err)
+static enum hs_rc load_sources(struct recall *r, const int64_t *observations, size_t n,
+	struct sources *ret, struct hs_err *err)
 {
 	int64_t *nos;
 	size_t n_rows;
 
-	HS_TRY(hs_observation_sources(r->run->db, r->run->pool, r->bank_no, observations, n, &ret->v, &ret->n, err));
+	HS_TRY(hs_observation_sources(
+		r->run->db, r->run->pool, r->bank_no, observations, n, &ret->v, &ret->n, err));
 	nos = HS_NEW_ARRAY(r->run->pool, int64_t, ret->n + 1);
 	for (size_t i = 0; i < ret->n; i++)
 		nos[i] = ret->v[i].source_no;
-	HS_TRY(hs_units_load(r->run->db, r->run->pool, r->bank_no, nos, ret->n, &ret->rows, &n_rows, err));
+	HS_TRY(hs_units_load(
+		r->run->db, r->run->pool, r->bank_no, nos, ret->n, &ret->rows, &n_rows, err));
 	/* one deleted between the two reads: what is left no longer lines up, so drop it from the list */
 	if (n_rows == ret->n)
 		return HS_OK;
@@ -74,7 +78,8 @@ static bool shown(const struct hs_recall_out *out, int64_t unit_no)
 }
 
 /* The sources of one observation, within the total or within its own budget. */
-static void show_sources(struct recall *r, struct hs_hit *h, const struct sources *s, int64_t *left, struct hs_strs *missing)
+static void show_sources(struct recall *r, struct hs_hit *h, const struct sources *s, int64_t *left,
+	struct hs_strs *missing)
 {
 	int64_t own = r->in->source_tokens_each;
 
@@ -100,7 +105,8 @@ static void show_sources(struct recall *r, struct hs_hit *h, const struct source
 static enum hs_rc add_sources(struct recall *r, struct hs_err *err)
 {
 	struct hs_recall_out *out = r->out;
-	int64_t *observations = HS_NEW_ARRAY(r->run->pool, int64_t, out->n_hits + 1), left = r->in->source_tokens;
+	int64_t *observations = HS_NEW_ARRAY(r->run->pool, int64_t, out->n_hits + 1),
+		left = r->in->source_tokens;
 	struct hs_strs missing = {0};
 	struct sources s;
 	size_t n = 0;
@@ -126,7 +132,7 @@ static enum hs_rc add_sources(struct recall *r, struct hs_err *err)
 /* ---- chunks ---- */
 
 struct chunk_list {
-	int64_t left;                   /* tokens */
+	int64_t left; /* tokens */
 	bool full;
 	size_t cap;
 };
@@ -139,7 +145,8 @@ static bool has_chunk(const struct hs_recall_out *out, const char *id)
 	return false;
 }
 
-static enum hs_rc add_chunk(struct recall *r, struct chunk_list *l, const struct hs_unit_row *row, struct hs_err *err)
+static enum hs_rc add_chunk(
+	struct recall *r, struct chunk_list *l, const struct hs_unit_row *row, struct hs_err *err)
 {
 	struct hs_recall_out *out = r->out;
 	struct hs_recall_chunk c = {.chunk_index = row->chunk_index};
@@ -148,11 +155,14 @@ static enum hs_rc add_chunk(struct recall *r, struct chunk_list *l, const struct
 
 	if (l->full || !row->document_id || row->chunk_index < 0)
 		return HS_OK;
-	c.chunk_id = hs_chunk_id(r->run->pool, r->in->bank->bank_id, row->document_id, row->chunk_index);
+	c.chunk_id =
+		hs_chunk_id(r->run->pool, r->in->bank->bank_id, row->document_id, row->chunk_index);
 	if (has_chunk(out, c.chunk_id))
 		return HS_OK;
-	HS_TRY(hs_chunk_text(r->run->db, r->run->pool, r->bank_no, row->document_id, row->chunk_index, &c.text, &tags, err));
-	if (hs_str_empty(c.text) || (hs_scope_filters_tags(&r->in->scope) && !hs_scope_match_tags(&r->in->scope, &tags)))
+	HS_TRY(hs_chunk_text(r->run->db, r->run->pool, r->bank_no, row->document_id,
+		row->chunk_index, &c.text, &tags, err));
+	if (hs_str_empty(c.text) || (hs_scope_filters_tags(&r->in->scope) &&
+					    !hs_scope_match_tags(&r->in->scope, &tags)))
 		return HS_OK;
 	tokens = (int64_t)hs_tokens(c.text);
 	if (tokens > l->left) {
@@ -164,7 +174,8 @@ static enum hs_rc add_chunk(struct recall *r, struct chunk_list *l, const struct
 	if (out->n_chunks == l->cap) {
 		size_t cap = l->cap ? 2 * l->cap : 16;
 
-		out->chunks = hs_pool_regrow(r->run->pool, out->chunks, l->cap * sizeof(*out->chunks), cap * sizeof(*out->chunks));
+		out->chunks = hs_pool_regrow(r->run->pool, out->chunks,
+			l->cap * sizeof(*out->chunks), cap * sizeof(*out->chunks));
 		l->cap = cap;
 	}
 	out->chunks[out->n_chunks++] = c;

@@ -30,7 +30,8 @@ static bool whole_period(int64_t start_us, int64_t end_us)
 	c = hs_civil_from_us(start_us);
 	month = hs_days_in_month(c.year, c.month) * HS_DAY_US;
 	year = (hs_days_in_month(c.year, 2) == 29 ? 366 : 365) * HS_DAY_US;
-	return (span >= month - HS_DAY_US && span <= month) || (span >= year - HS_DAY_US && span <= year);
+	return (span >= month - HS_DAY_US && span <= month) ||
+	       (span >= year - HS_DAY_US && span <= year);
 }
 
 static double decay(const struct hs_config *cfg, double days)
@@ -40,7 +41,8 @@ static double decay(const struct hs_config *cfg, double days)
 	if (strcmp(how, "none") == 0)
 		return NEUTRAL;
 	if (strcmp(how, "exponential") == 0)
-		return clamp(pow(0.5, days / hs_cfg_num(cfg, HS_S_recency_decay_halflife_days)), 0, 1);
+		return clamp(
+			pow(0.5, days / hs_cfg_num(cfg, HS_S_recency_decay_halflife_days)), 0, 1);
 	return clamp(1.0 - days / hs_cfg_num(cfg, HS_S_recency_decay_linear_window_days), 0.1, 1.0);
 }
 
@@ -62,7 +64,8 @@ static double recency(const struct recall *r, const struct hs_unit_row *u, int64
 
 static double proof(const struct hs_unit_row *u)
 {
-	return u->proof_count > 0 ? clamp(NEUTRAL + log((double)u->proof_count) / 10.0, 0, 1) : NEUTRAL;
+	return u->proof_count > 0 ? clamp(NEUTRAL + log((double)u->proof_count) / 10.0, 0, 1)
+				  : NEUTRAL;
 }
 
 static double boosted(const struct recall *r, const struct recall_candidate *c, int64_t now_us)
@@ -91,12 +94,14 @@ static size_t candidate_cap(const struct recall *r)
 	static const struct {
 		const char *level;
 		enum hs_setting_id id;
-	} levels[] = {{"low", HS_S_reranker_max_candidates_low}, {"mid", HS_S_reranker_max_candidates_mid},
+	} levels[] = {{"low", HS_S_reranker_max_candidates_low},
+		{"mid", HS_S_reranker_max_candidates_mid},
 		{"high", HS_S_reranker_max_candidates_high}};
 	const char *budget = r->in->budget ? r->in->budget : "mid";
 
 	for (size_t i = 0; i < HS_COUNT(levels); i++)
-		if (strcmp(levels[i].level, budget) == 0 && hs_cfg_int(r->in->cfg, levels[i].id) > 0)
+		if (strcmp(levels[i].level, budget) == 0 &&
+			hs_cfg_int(r->in->cfg, levels[i].id) > 0)
 			return (size_t)hs_cfg_int(r->in->cfg, levels[i].id);
 	return (size_t)hs_cfg_int(r->in->cfg, HS_S_reranker_max_candidates);
 }
@@ -105,7 +110,8 @@ static enum hs_fusion fusion_of(const struct recall *r)
 {
 	if (r->in->rank_by_arm)
 		return HS_FUSE_ROUND_ROBIN;
-	return strcmp(hs_cfg_str(r->in->cfg, HS_S_recall_fusion), "rrf") == 0 ? HS_FUSE_RRF : HS_FUSE_SCORES;
+	return strcmp(hs_cfg_str(r->in->cfg, HS_S_recall_fusion), "rrf") == 0 ? HS_FUSE_RRF
+									      : HS_FUSE_SCORES;
 }
 
 static double base_score(enum hs_fusion how, const struct hs_fused *f, size_t rank, size_t n)
@@ -133,7 +139,8 @@ static int by_final(const void *a, const void *b)
 }
 
 /* Rows of the fused candidates, scored; units deleted meanwhile are left out. */
-static enum hs_rc load(struct recall *r, enum hs_fusion how, const struct hs_fused *fused, size_t n, struct hs_err *err)
+static enum hs_rc load(struct recall *r, enum hs_fusion how, const struct hs_fused *fused, size_t n,
+	struct hs_err *err)
 {
 	int64_t now_us = r->in->query_us == HS_TIME_NONE ? hs_now_us() : r->in->query_us;
 	int64_t *nos = HS_NEW_ARRAY(r->run->pool, int64_t, n + 1);
@@ -167,7 +174,8 @@ enum hs_rc hs_recall_rank(struct recall *r, struct hs_err *err)
 {
 	enum hs_fusion how = fusion_of(r);
 	size_t n, cap = candidate_cap(r);
-	struct hs_fused *fused = hs_fuse(r->run->pool, how, r->arms, &r->below, semantic_weight(r), &n);
+	struct hs_fused *fused =
+		hs_fuse(r->run->pool, how, r->arms, &r->below, semantic_weight(r), &n);
 
 	if (n > cap)
 		n = cap;

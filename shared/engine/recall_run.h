@@ -22,13 +22,13 @@ struct recall {
 	const struct hs_recall_in *in;
 	struct hs_recall_out *out;
 	int64_t bank_no;
-	unsigned facts;                 /* types asked for */
-	size_t per_arm;                 /* T: most hits of one arm and type */
+	unsigned facts; /* types asked for */
+	size_t per_arm; /* T: most hits of one arm and type */
 	struct hs_arm_list arms[HS_ARM__MAX];
-	struct hs_arm_list below;       /* cosines of keyword hits below the vector arm's floor */
-	struct recall_candidate *v;     /* best first */
+	struct hs_arm_list below;   /* cosines of keyword hits below the vector arm's floor */
+	struct recall_candidate *v; /* best first */
 	size_t n;
-	size_t kept;                    /* the first 2T */
+	size_t kept; /* the first 2T */
 };
 
 /* recall_arms.c: fill arms. */

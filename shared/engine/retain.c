@@ -13,8 +13,8 @@
 #include "store/vector.h"
 #include "text/hash.h"
 
-#define PLAN_TRIES 3       /* a document that changes between plan and write is planned anew */
-#define SAMPLES_MAX 5      /* error texts kept */
+#define PLAN_TRIES 3  /* a document that changes between plan and write is planned anew */
+#define SAMPLES_MAX 5 /* error texts kept */
 #define SAMPLE_CHARS 500
 
 /* One call, one strategy after the other. */
@@ -24,8 +24,8 @@ struct call {
 	const struct hs_config *bank_cfg;
 	struct hs_retain_out *out;
 	int64_t embedder_no;
-	bool pending;                   /* something written waits for consolidation */
-	int64_t pieces, unread;         /* pieces extracted, pieces that could not be read */
+	bool pending;           /* something written waits for consolidation */
+	int64_t pieces, unread; /* pieces extracted, pieces that could not be read */
 	size_t made_ids;
 	struct retain_links *links;
 };
@@ -53,10 +53,12 @@ static const char *made_id(struct call *c)
 	hs_sha256_hex(seed, strlen(seed), hex);
 	hex[12] = '8';
 	hex[16] = 'a';
-	return hs_pool_printf(pool, "%.8s-%.4s-%.4s-%.4s-%.12s", hex, hex + 8, hex + 12, hex + 16, hex + 20);
+	return hs_pool_printf(
+		pool, "%.8s-%.4s-%.4s-%.4s-%.12s", hex, hex + 8, hex + 12, hex + 16, hex + 20);
 }
 
-static struct hs_strs union_of_tags(struct hs_pool *pool, const struct hs_retain_item *const *items, size_t n)
+static struct hs_strs union_of_tags(
+	struct hs_pool *pool, const struct hs_retain_item *const *items, size_t n)
 {
 	struct hs_strs tags = {0};
 
@@ -66,7 +68,8 @@ static struct hs_strs union_of_tags(struct hs_pool *pool, const struct hs_retain
 	return hs_strs_unique(pool, &tags);
 }
 
-static const char *body_of(struct hs_pool *pool, const struct hs_retain_item *const *items, size_t n)
+static const char *body_of(
+	struct hs_pool *pool, const struct hs_retain_item *const *items, size_t n)
 {
 	struct hs_strs parts = {0};
 
@@ -92,12 +95,13 @@ static void cut(struct retain_doc *d)
 		if (d->n_pieces + chunks.n > cap) {
 			size_t want = 2 * (d->n_pieces + chunks.n);
 
-			d->pieces = hs_pool_regrow(pool, d->pieces, d->n_pieces * sizeof(*d->pieces), want * sizeof(*d->pieces));
+			d->pieces = hs_pool_regrow(pool, d->pieces,
+				d->n_pieces * sizeof(*d->pieces), want * sizeof(*d->pieces));
 			cap = want;
 		}
 		for (size_t k = 0; k < chunks.n; k++) {
-			d->pieces[d->n_pieces] = (struct retain_piece){d->items[i], chunks.v[k], hash_of(pool, chunks.v[k]),
-				(int64_t)d->n_pieces, false};
+			d->pieces[d->n_pieces] = (struct retain_piece){d->items[i], chunks.v[k],
+				hash_of(pool, chunks.v[k]), (int64_t)d->n_pieces, false};
 			d->n_pieces++;
 		}
 	}
@@ -116,18 +120,21 @@ static enum hs_rc make_plan(struct retain_doc *d, struct hs_err *err)
 	d->plan = RETAIN_REPLACE;
 	for (size_t i = 0; i < d->n_pieces; i++)
 		d->pieces[i].stored = false;
-	rc = hs_document_find(d->run->db, pool, d->bank->bank_no, d->document_id, false, false, &row, &miss);
+	rc = hs_document_find(
+		d->run->db, pool, d->bank->bank_no, d->document_id, false, false, &row, &miss);
 	if (rc == HS_E_NOT_FOUND || (rc == HS_OK && strcmp(row.content_hash, d->hash) != 0))
 		return HS_OK;
 	if (rc != HS_OK) {
 		*err = miss;
 		return rc;
 	}
-	HS_TRY(hs_chunk_hashes(d->run->db, pool, d->bank->bank_no, d->document_id, &stored, &n, err));
+	HS_TRY(hs_chunk_hashes(
+		d->run->db, pool, d->bank->bank_no, d->document_id, &stored, &n, err));
 	for (size_t i = 0; i < n; i++) {
 		int64_t at = stored[i].chunk_index;
 
-		if (at < 0 || (size_t)at >= d->n_pieces || strcmp(d->pieces[at].hash, stored[i].content_hash) != 0)
+		if (at < 0 || (size_t)at >= d->n_pieces ||
+			strcmp(d->pieces[at].hash, stored[i].content_hash) != 0)
 			return HS_OK;
 	}
 	for (size_t i = 0; i < n; i++)
@@ -159,7 +166,8 @@ static void show_progress(struct call *c, const struct retain_doc *d, size_t don
 		return;
 	detail = hs_json_keep(c->run->pool, json_object());
 	json_object_set_new(detail, "facts_committed", json_integer(c->out->unit_ids_count));
-	c->run->progress(c->run->progress_arg, "storing", (int64_t)done, (int64_t)d->n_pieces, detail);
+	c->run->progress(
+		c->run->progress_arg, "storing", (int64_t)done, (int64_t)d->n_pieces, detail);
 }
 
 /* Every piece of the call came back unreadable. */
@@ -170,11 +178,13 @@ static bool nothing_read(int64_t pieces, int64_t unread, int64_t facts)
 
 static enum hs_rc unreadable(struct hs_err *err)
 {
-	return hs_fail(err, HS_E_EXTRACT, "Fact extraction failed: every part of the content came back cut off");
+	return hs_fail(err, HS_E_EXTRACT,
+		"Fact extraction failed: every part of the content came back cut off");
 }
 
 /* Extract, write and link one batch. */
-static enum hs_rc run_batch(struct call *c, struct retain_doc *d, struct retain_batch *b, enum retain_outcome *ret, struct hs_err *err)
+static enum hs_rc run_batch(struct call *c, struct retain_doc *d, struct retain_batch *b,
+	enum retain_outcome *ret, struct hs_err *err)
 {
 	b->run = *c->run;
 	b->run.pool = b->pool;
@@ -193,9 +203,11 @@ static enum hs_rc run_batch(struct call *c, struct retain_doc *d, struct retain_
 }
 
 /* Pieces still to be extracted, in order. */
-static const struct retain_piece **open_pieces(struct hs_pool *pool, const struct retain_doc *d, size_t *ret_n)
+static const struct retain_piece **open_pieces(
+	struct hs_pool *pool, const struct retain_doc *d, size_t *ret_n)
 {
-	const struct retain_piece **v = HS_NEW_ARRAY(pool, const struct retain_piece *, d->n_pieces + 1);
+	const struct retain_piece **v =
+		HS_NEW_ARRAY(pool, const struct retain_piece *, d->n_pieces + 1);
 	size_t n = 0;
 
 	for (size_t i = 0; i < d->n_pieces; i++)
@@ -205,7 +217,8 @@ static const struct retain_piece **open_pieces(struct hs_pool *pool, const struc
 	return v;
 }
 
-static enum hs_rc run_batches(struct call *c, struct retain_doc *d, enum retain_outcome *ret, struct hs_err *err)
+static enum hs_rc run_batches(
+	struct call *c, struct retain_doc *d, enum retain_outcome *ret, struct hs_err *err)
 {
 	size_t n, step = (size_t)hs_cfg_int(d->cfg, HS_S_retain_chunk_batch_size), at = 0;
 	const struct retain_piece **pieces = open_pieces(c->run->pool, d, &n);
@@ -214,7 +227,10 @@ static enum hs_rc run_batches(struct call *c, struct retain_doc *d, enum retain_
 		step = n + 1;
 	do {
 		HS_AUTO(hs_pool_free) struct hs_pool *pool = hs_pool_new();
-		struct retain_batch b = {.pool = pool, .pieces = pieces + at, .n_pieces = n - at < step ? n - at : step, .first = at == 0};
+		struct retain_batch b = {.pool = pool,
+			.pieces = pieces + at,
+			.n_pieces = n - at < step ? n - at : step,
+			.first = at == 0};
 
 		HS_TRY(hs_run_check(c->run, err));
 		b.last = at + b.n_pieces >= n;
@@ -247,7 +263,8 @@ static enum hs_rc run_document(struct call *c, struct retain_doc *d, struct hs_e
 		HS_TRY(run_batches(c, d, &outcome, err));
 	}
 	if (outcome == RETAIN_REPLAN)
-		return hs_fail(err, HS_E_DB_BUSY, "document %s kept changing while it was stored", d->document_id);
+		return hs_fail(err, HS_E_DB_BUSY, "document %s kept changing while it was stored",
+			d->document_id);
 	if (outcome == RETAIN_OVERTAKEN && d->last && c->pending)
 		return hs_retain_follow_up(c->run, c->bank, d->cfg, err);
 	return HS_OK;
@@ -283,13 +300,17 @@ static struct docs group(struct call *c, const struct retain_pack *p)
 
 static const struct hs_config *strategy_config(struct call *c, const char *strategy)
 {
-	const char *name = strategy ? strategy : hs_cfg_str(c->bank_cfg, HS_S_retain_default_strategy);
-	json_t *overrides = name ? hs_json_obj(hs_cfg_json(c->bank_cfg, HS_S_retain_strategies), name) : NULL;
+	const char *name =
+		strategy ? strategy : hs_cfg_str(c->bank_cfg, HS_S_retain_default_strategy);
+	json_t *overrides =
+		name ? hs_json_obj(hs_cfg_json(c->bank_cfg, HS_S_retain_strategies), name) : NULL;
 
-	return overrides ? hs_config_with_strategy(c->run->pool, c->bank_cfg, overrides) : c->bank_cfg;
+	return overrides ? hs_config_with_strategy(c->run->pool, c->bank_cfg, overrides)
+			 : c->bank_cfg;
 }
 
-static enum hs_rc run_group(struct call *c, const struct hs_retain_item *const *items, size_t n, bool last, struct hs_err *err)
+static enum hs_rc run_group(struct call *c, const struct hs_retain_item *const *items, size_t n,
+	bool last, struct hs_err *err)
 {
 	const struct hs_config *cfg = strategy_config(c, items[0]->strategy);
 	struct retain_pack *packs;
@@ -297,7 +318,8 @@ static enum hs_rc run_group(struct call *c, const struct hs_retain_item *const *
 	int64_t tokens, since_us;
 
 	HS_TRY(hs_clock_read(c->run->db, c->bank->bank_no, &since_us, err));
-	packs = hs_retain_packs(c->run->pool, items, n, hs_cfg_int(c->run->server, HS_S_retain_batch_tokens), &tokens, &n_packs);
+	packs = hs_retain_packs(c->run->pool, items, n,
+		hs_cfg_int(c->run->server, HS_S_retain_batch_tokens), &tokens, &n_packs);
 	for (size_t p = 0; p < n_packs; p++) {
 		struct docs docs = group(c, &packs[p]);
 
@@ -314,7 +336,8 @@ static enum hs_rc run_group(struct call *c, const struct hs_retain_item *const *
 /* ---- the call ---- */
 
 /* Items of one strategy, in order of first appearance; done[i] marks those taken. */
-static size_t take_strategy(const struct hs_retain_item *items, size_t n, bool *done, const struct hs_retain_item **ret)
+static size_t take_strategy(
+	const struct hs_retain_item *items, size_t n, bool *done, const struct hs_retain_item **ret)
 {
 	const struct hs_retain_item *first = NULL;
 	size_t m = 0;
@@ -329,11 +352,13 @@ static size_t take_strategy(const struct hs_retain_item *items, size_t n, bool *
 	return m;
 }
 
-enum hs_rc hs_retain_run(struct hs_run *run, const struct hs_bank *bank, const struct hs_retain_item *items, size_t n, struct hs_retain_out *ret, struct hs_err *err)
+enum hs_rc hs_retain_run(struct hs_run *run, const struct hs_bank *bank,
+	const struct hs_retain_item *items, size_t n, struct hs_retain_out *ret, struct hs_err *err)
 {
 	struct call c = {.run = run, .bank = bank, .out = ret};
 	struct hs_retain_item *own = hs_pool_memdup(run->pool, items, n * sizeof(*items));
-	const struct hs_retain_item **group_items = HS_NEW_ARRAY(run->pool, const struct hs_retain_item *, n + 1);
+	const struct hs_retain_item **group_items =
+		HS_NEW_ARRAY(run->pool, const struct hs_retain_item *, n + 1);
 	bool *done = HS_NEW_ARRAY(run->pool, bool, n + 1);
 	struct hs_config *cfg;
 	int64_t now_us = hs_now_us();
@@ -342,14 +367,16 @@ enum hs_rc hs_retain_run(struct hs_run *run, const struct hs_bank *bank, const s
 	*ret = (struct hs_retain_out){.items_count = (int64_t)n};
 	for (size_t i = 0; i < n; i++) {
 		if (own[i].append)
-			return hs_fail(err, HS_E_NOT_IMPLEMENTED, "update_mode='append' is not implemented yet");
+			return hs_fail(err, HS_E_NOT_IMPLEMENTED,
+				"update_mode='append' is not implemented yet");
 		if (!own[i].unset_time && own[i].time_us == HS_TIME_NONE)
 			own[i].time_us = now_us;
 	}
 	HS_TRY(hs_bank_config(run->pool, run->server, bank, &cfg, err));
 	c.bank_cfg = cfg;
 	if (run->embedder && !hs_embedder_none(run->embedder))
-		HS_TRY(hs_embedder_no(run->db, run->pool, hs_embedder_tag(run->embedder), &c.embedder_no, err));
+		HS_TRY(hs_embedder_no(
+			run->db, run->pool, hs_embedder_tag(run->embedder), &c.embedder_no, err));
 	c.links = hs_retain_links_new(run, bank, cfg, c.embedder_no);
 	for (size_t left = n; left > 0 && rc == HS_OK;) {
 		size_t m = take_strategy(own, n, done, group_items);

@@ -12,9 +12,9 @@
 #include "json/json.h"
 #include "text/words.h"
 
-#define ORDER_STEP_US (10 * 1000)  /* between facts of one extraction call */
+#define ORDER_STEP_US (10 * 1000) /* between facts of one extraction call */
 #define THREADS_MAX 16
-#define POLL_MS 100                /* how often the caller's cancel test is asked while threads work */
+#define POLL_MS 100 /* how often the caller's cancel test is asked while threads work */
 
 /* ---- extraction of one piece ---- */
 
@@ -29,12 +29,14 @@ static struct hs_facts whole_piece(struct hs_pool *pool, const char *text)
 {
 	struct hs_fact *f = HS_NEW(pool, struct hs_fact);
 
-	*f = (struct hs_fact){.text = text, .occurred_start_us = HS_TIME_NONE, .occurred_end_us = HS_TIME_NONE};
+	*f = (struct hs_fact){
+		.text = text, .occurred_start_us = HS_TIME_NONE, .occurred_end_us = HS_TIME_NONE};
 	return (struct hs_facts){.v = f, .n = 1};
 }
 
 /* Mode verbatim: one fact a piece, its text the piece, with the entities of all that were found. */
-static struct hs_facts verbatim(struct hs_pool *pool, const char *text, const struct hs_facts *found)
+static struct hs_facts verbatim(
+	struct hs_pool *pool, const char *text, const struct hs_facts *found)
 {
 	struct hs_facts one = whole_piece(pool, text);
 
@@ -57,8 +59,9 @@ static bool is_mark(uint32_t cp)
 {
 	static const struct {
 		uint32_t from, to;
-	} marks[] = {{0x21, 0x2F}, {0x3A, 0x40}, {0x5B, 0x60}, {0x7B, 0x7E}, {0xA1, 0xBF}, {0x2010, 0x205E},
-		{0x2190, 0x21FF}, {0x2500, 0x25FF}, {0x3001, 0x3020}, {0xFE10, 0xFE6F}, {0xFF01, 0xFF0F}};
+	} marks[] = {{0x21, 0x2F}, {0x3A, 0x40}, {0x5B, 0x60}, {0x7B, 0x7E}, {0xA1, 0xBF},
+		{0x2010, 0x205E}, {0x2190, 0x21FF}, {0x2500, 0x25FF}, {0x3001, 0x3020},
+		{0xFE10, 0xFE6F}, {0xFF01, 0xFF0F}};
 
 	for (size_t i = 0; i < HS_COUNT(marks); i++)
 		if (cp >= marks[i].from && cp <= marks[i].to)
@@ -116,7 +119,8 @@ static void drop_degenerate(struct hs_pool *pool, struct hs_facts *facts)
 	facts->n = n;
 }
 
-static enum hs_rc extract(const struct retain_doc *d, struct hs_run *run, const struct retain_piece *p, const char *mode, struct hs_facts *ret, struct hs_err *err)
+static enum hs_rc extract(const struct retain_doc *d, struct hs_run *run,
+	const struct retain_piece *p, const char *mode, struct hs_facts *ret, struct hs_err *err)
 {
 	const struct hs_retain_item *it = p->item;
 	struct hs_retain_prompt_in in = {
@@ -316,19 +320,25 @@ static enum hs_rc failure(const struct crew *c, struct hs_err *err)
 		}
 		if (failed++ < 3)
 			hs_buf_printf(text, "%schunk %lld: %s: %s", failed > 1 ? "; " : "",
-				(long long)c->b->pieces[i]->index, hs_rc_name(r->rc) + strlen("HS_E_"), r->err.msg);
+				(long long)c->b->pieces[i]->index,
+				hs_rc_name(r->rc) + strlen("HS_E_"), r->err.msg);
 	}
 	*err = first->err;
-	return hs_fail(err, first->rc, "Fact extraction failed: %zu/%zu chunks failed. First failures: %s", failed,
-		       c->b->n_pieces, text->data);
+	return hs_fail(err, first->rc,
+		"Fact extraction failed: %zu/%zu chunks failed. First failures: %s", failed,
+		c->b->n_pieces, text->data);
 }
 
-static enum hs_rc extract_all(const struct retain_doc *d, struct retain_batch *b, struct crew *c, struct hs_err *err)
+static enum hs_rc extract_all(
+	const struct retain_doc *d, struct retain_batch *b, struct crew *c, struct hs_err *err)
 {
 	int64_t most = hs_cfg_int(d->cfg, HS_S_retain_max_concurrent);
 	size_t n = b->n_pieces;
 
-	*c = (struct crew){.d = d, .b = b, .mode = mode_of(d), .results = HS_NEW_ARRAY(b->pool, struct result, b->n_pieces + 1)};
+	*c = (struct crew){.d = d,
+		.b = b,
+		.mode = mode_of(d),
+		.results = HS_NEW_ARRAY(b->pool, struct result, b->n_pieces + 1)};
 	if (n > (size_t)(most < 1 ? 1 : most))
 		n = (size_t)(most < 1 ? 1 : most);
 	if (n > THREADS_MAX)
@@ -368,7 +378,8 @@ static int by_place(const void *a, const void *b)
 
 static void add_name(struct hs_pool *pool, struct named *v, size_t *n, const char *raw)
 {
-	const char *name = hs_entity_name(pool, raw), *key = name ? hs_entity_key(pool, name) : NULL;
+	const char *name = hs_entity_name(pool, raw),
+		   *key = name ? hs_entity_key(pool, name) : NULL;
 
 	if (key)
 		v[*n] = (struct named){key, name, *n};
@@ -376,9 +387,11 @@ static void add_name(struct hs_pool *pool, struct named *v, size_t *n, const cha
 }
 
 /* Supplied entities come after the extracted ones; of equal names (ignoring case) the first stays. */
-static struct hs_strs entity_names(struct hs_pool *pool, const struct hs_strs *extracted, json_t *supplied)
+static struct hs_strs entity_names(
+	struct hs_pool *pool, const struct hs_strs *extracted, json_t *supplied)
 {
-	struct named *v = HS_NEW_ARRAY(pool, struct named, extracted->n + json_array_size(supplied) + 1);
+	struct named *v =
+		HS_NEW_ARRAY(pool, struct named, extracted->n + json_array_size(supplied) + 1);
 	struct hs_strs names = {0};
 	size_t n = 0, m = 0, i;
 	json_t *e;
@@ -405,7 +418,8 @@ static const char *day_text(struct hs_pool *pool, int64_t us)
 }
 
 /* What the keyword index knows beside text and context: names and days. */
-static const char *signals(struct hs_pool *pool, const struct hs_unit *u, const struct hs_strs *names)
+static const char *signals(
+	struct hs_pool *pool, const struct hs_unit *u, const struct hs_strs *names)
 {
 	struct hs_strs parts = {0};
 
@@ -413,14 +427,17 @@ static const char *signals(struct hs_pool *pool, const struct hs_unit *u, const 
 		hs_strs_add(pool, &parts, names->v[i]);
 	if (u->occurred_start_us != HS_TIME_NONE)
 		hs_strs_add(pool, &parts, day_text(pool, u->occurred_start_us));
-	if (u->occurred_end_us != HS_TIME_NONE && (u->occurred_start_us == HS_TIME_NONE ||
-		strcmp(day_text(pool, u->occurred_end_us), day_text(pool, u->occurred_start_us)) != 0))
+	if (u->occurred_end_us != HS_TIME_NONE &&
+		(u->occurred_start_us == HS_TIME_NONE ||
+			strcmp(day_text(pool, u->occurred_end_us),
+				day_text(pool, u->occurred_start_us)) != 0))
 		hs_strs_add(pool, &parts, day_text(pool, u->occurred_end_us));
 	return parts.n ? hs_strs_join(pool, &parts, " ") : NULL;
 }
 
 /* The text a fact is embedded by (contract 4.10). */
-static const char *embed_text(struct hs_pool *pool, const struct hs_unit *u, const struct hs_strs *extracted)
+static const char *embed_text(
+	struct hs_pool *pool, const struct hs_unit *u, const struct hs_strs *extracted)
 {
 	int64_t at = u->occurred_start_us != HS_TIME_NONE ? u->occurred_start_us : u->mentioned_us;
 	struct hs_civil c;
@@ -428,8 +445,8 @@ static const char *embed_text(struct hs_pool *pool, const struct hs_unit *u, con
 
 	if (u->occurred_start_us != HS_TIME_NONE && u->occurred_end_us != HS_TIME_NONE &&
 		u->occurred_end_us != u->occurred_start_us) {
-		when = hs_pool_printf(pool, " (happened from %s to %s)", day_text(pool, u->occurred_start_us),
-			day_text(pool, u->occurred_end_us));
+		when = hs_pool_printf(pool, " (happened from %s to %s)",
+			day_text(pool, u->occurred_start_us), day_text(pool, u->occurred_end_us));
 	} else if (at != HS_TIME_NONE) {
 		c = hs_civil_from_us(at);
 		when = hs_pool_printf(pool, " (happened in %s %d)", hs_month_name(c.month), c.year);
@@ -444,14 +461,17 @@ static int64_t shifted(int64_t us, size_t i)
 	return us == HS_TIME_NONE ? us : us + (int64_t)i * ORDER_STEP_US;
 }
 
-static const char *scopes_of(const struct retain_doc *d, const struct hs_retain_item *it, struct hs_pool *pool)
+static const char *scopes_of(
+	const struct retain_doc *d, const struct hs_retain_item *it, struct hs_pool *pool)
 {
-	json_t *v = it->observation_scopes ? it->observation_scopes : hs_cfg_json(d->cfg, HS_S_default_observation_scopes);
+	json_t *v = it->observation_scopes ? it->observation_scopes
+					   : hs_cfg_json(d->cfg, HS_S_default_observation_scopes);
 
 	return v ? hs_json_text(pool, v) : NULL;
 }
 
-static void make_fact(const struct retain_doc *d, struct retain_batch *b, const struct retain_piece *p, const struct hs_fact *f, size_t i, struct retain_fact *out)
+static void make_fact(const struct retain_doc *d, struct retain_batch *b,
+	const struct retain_piece *p, const struct hs_fact *f, size_t i, struct retain_fact *out)
 {
 	struct hs_unit *u = &out->unit;
 	const struct hs_retain_item *it = p->item;
@@ -465,7 +485,9 @@ static void make_fact(const struct retain_doc *d, struct retain_batch *b, const 
 	u->event_us = u->occurred_start_us != HS_TIME_NONE ? u->occurred_start_us : u->mentioned_us;
 	u->document_id = d->document_id;
 	u->chunk_index = p->index;
-	u->metadata = it->metadata && json_object_size(it->metadata) ? hs_json_text(b->pool, it->metadata) : NULL;
+	u->metadata = it->metadata && json_object_size(it->metadata)
+			      ? hs_json_text(b->pool, it->metadata)
+			      : NULL;
 	u->tags = it->tags;
 	u->observation_scopes = scopes_of(d, it, b->pool);
 	u->embedder_no = d->embedder_no;
@@ -497,7 +519,8 @@ static void collect(const struct retain_doc *d, struct retain_batch *b, const st
 			f->causes = HS_NEW_ARRAY(b->pool, size_t, found->v[i].n_causes + 1);
 			for (size_t k = 0; k < found->v[i].n_causes; k++)
 				if (found->v[i].causes[k] >= 0 && (size_t)found->v[i].causes[k] < i)
-					f->causes[f->n_causes++] = base + (size_t)found->v[i].causes[k];
+					f->causes[f->n_causes++] =
+						base + (size_t)found->v[i].causes[k];
 		}
 	}
 }

@@ -56,7 +56,8 @@ json_t *hs_retain_items_json(const struct hs_retain_item *items, size_t n)
 	return payload;
 }
 
-static enum hs_rc read_item(struct hs_pool *pool, json_t *o, struct hs_retain_item *it, struct hs_err *err)
+static enum hs_rc read_item(
+	struct hs_pool *pool, json_t *o, struct hs_retain_item *it, struct hs_err *err)
 {
 	const char *time = hs_json_str(o, "timestamp"), *mode = hs_json_str(o, "update_mode");
 	const char *received = hs_json_str(o, "received_at");
@@ -82,11 +83,14 @@ static enum hs_rc read_item(struct hs_pool *pool, json_t *o, struct hs_retain_it
 	if (it->unset_time)
 		return HS_OK;
 	if ((time || received) && !hs_time_parse(time ? time : received, &it->time_us))
-		return hs_fail(err, HS_E_PAYLOAD, "an item of the payload has the unreadable time '%s'", time ? time : received);
+		return hs_fail(err, HS_E_PAYLOAD,
+			"an item of the payload has the unreadable time '%s'",
+			time ? time : received);
 	return HS_OK;
 }
 
-enum hs_rc hs_retain_items_read(struct hs_pool *pool, json_t *payload, struct hs_retain_item **ret, size_t *ret_n, struct hs_err *err)
+enum hs_rc hs_retain_items_read(struct hs_pool *pool, json_t *payload, struct hs_retain_item **ret,
+	size_t *ret_n, struct hs_err *err)
 {
 	json_t *contents = hs_json_arr(payload, "contents"), *o;
 	struct hs_retain_item *items;
@@ -135,7 +139,8 @@ static void group_add(struct hs_pool *pool, struct group *g, const struct hs_ret
 	if (g->n == g->cap) {
 		size_t cap = g->cap ? g->cap * 2 : 2;
 
-		g->items = hs_pool_regrow(pool, g->items, g->n * sizeof(*g->items), cap * sizeof(*g->items));
+		g->items = hs_pool_regrow(
+			pool, g->items, g->n * sizeof(*g->items), cap * sizeof(*g->items));
 		g->cap = cap;
 	}
 	g->items[g->n++] = it;
@@ -143,7 +148,8 @@ static void group_add(struct hs_pool *pool, struct group *g, const struct hs_ret
 }
 
 /* Index of document ids: open addressing over the groups made so far. */
-static struct group *group_of(struct group *groups, size_t *n, size_t *slots, size_t mask, const char *document_id)
+static struct group *group_of(
+	struct group *groups, size_t *n, size_t *slots, size_t mask, const char *document_id)
 {
 	size_t at = 0;
 
@@ -164,14 +170,16 @@ static void pack_add(struct hs_pool *pool, struct retain_pack *p, const struct g
 	if (p->n + g->n > p->cap) {
 		size_t cap = 2 * (p->n + g->n);
 
-		p->items = hs_pool_regrow(pool, p->items, p->n * sizeof(*p->items), cap * sizeof(*p->items));
+		p->items = hs_pool_regrow(
+			pool, p->items, p->n * sizeof(*p->items), cap * sizeof(*p->items));
 		p->cap = cap;
 	}
 	memcpy(p->items + p->n, g->items, g->n * sizeof(*g->items));
 	p->n += g->n;
 }
 
-struct retain_pack *hs_retain_packs(struct hs_pool *pool, const struct hs_retain_item *const *items, size_t n, int64_t budget_tokens, int64_t *ret_tokens, size_t *ret_n)
+struct retain_pack *hs_retain_packs(struct hs_pool *pool, const struct hs_retain_item *const *items,
+	size_t n, int64_t budget_tokens, int64_t *ret_tokens, size_t *ret_n)
 {
 	struct group *groups = HS_NEW_ARRAY(pool, struct group, n + 1);
 	struct retain_pack *packs = HS_NEW_ARRAY(pool, struct retain_pack, n + 1), *open = NULL;
@@ -182,7 +190,8 @@ struct retain_pack *hs_retain_packs(struct hs_pool *pool, const struct hs_retain
 		mask *= 2;
 	slots = HS_NEW_ARRAY(pool, size_t, mask);
 	for (size_t i = 0; i < n; i++)
-		group_add(pool, group_of(groups, &n_groups, slots, mask - 1, items[i]->document_id), items[i]);
+		group_add(pool, group_of(groups, &n_groups, slots, mask - 1, items[i]->document_id),
+			items[i]);
 	for (size_t i = 0; i < n_groups; i++)
 		total += groups[i].tokens;
 	for (size_t i = 0; i < n_groups; i++) {

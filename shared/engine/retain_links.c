@@ -24,10 +24,11 @@ struct retain_links {
 	double floor;
 	struct waiting v[TOGETHER];
 	size_t n, dim;
-	struct hs_pool *pool;           /* vectors of those that wait; NULL while none do */
+	struct hs_pool *pool; /* vectors of those that wait; NULL while none do */
 };
 
-struct retain_links *hs_retain_links_new(struct hs_run *run, const struct hs_bank *bank, const struct hs_config *cfg, int64_t embedder_no)
+struct retain_links *hs_retain_links_new(struct hs_run *run, const struct hs_bank *bank,
+	const struct hs_config *cfg, int64_t embedder_no)
 {
 	struct retain_links *l = HS_NEW(run->pool, struct retain_links);
 
@@ -48,7 +49,8 @@ void hs_retain_links_add(struct retain_links *l, const struct retain_batch *b)
 		if (!l->pool)
 			l->pool = hs_pool_new();
 		l->dim = u->dim;
-		l->v[l->n++] = (struct waiting){u->unit_no, u->type, hs_pool_memdup(l->pool, u->vec, u->dim * sizeof(float))};
+		l->v[l->n++] = (struct waiting){u->unit_no, u->type,
+			hs_pool_memdup(l->pool, u->vec, u->dim * sizeof(float))};
 		if (l->n == TOGETHER)
 			hs_retain_links_flush(l);
 	}
@@ -56,7 +58,7 @@ void hs_retain_links_add(struct retain_links *l, const struct retain_batch *b)
 
 struct search {
 	const struct retain_links *l;
-	struct hs_best *best;           /* one a waiting fact */
+	struct hs_best *best; /* one a waiting fact */
 };
 
 static void compare(void *arg, int64_t unit_no, enum hs_fact_type type, const float *vec)
@@ -99,7 +101,8 @@ static enum hs_rc link_waiting(struct retain_links *l, struct hs_err *err)
 	facts.facts = HS_FACT_BIT(HS_WORLD) | HS_FACT_BIT(HS_EXPERIENCE);
 	for (size_t i = 0; i < l->n; i++)
 		s.best[i] = hs_best_new(l->pool, LINKS_PER_FACT);
-	HS_TRY(hs_vectors_each(l->run->db, l->pool, l->bank_no, l->embedder_no, l->dim, &facts, NEWEST, compare, &s, err));
+	HS_TRY(hs_vectors_each(l->run->db, l->pool, l->bank_no, l->embedder_no, l->dim, &facts,
+		NEWEST, compare, &s, err));
 	for (size_t i = 0; i < l->n; i++)
 		total += s.best[i].n;
 	if (!total)
@@ -107,7 +110,8 @@ static enum hs_rc link_waiting(struct retain_links *l, struct hs_err *err)
 	w.links = HS_NEW_ARRAY(l->pool, struct hs_link, total);
 	for (size_t i = 0; i < l->n; i++)
 		for (size_t k = 0; k < s.best[i].n; k++)
-			w.links[w.n++] = (struct hs_link){l->v[i].unit_no, s.best[i].v[k].unit_no, "semantic", s.best[i].v[k].score};
+			w.links[w.n++] = (struct hs_link){l->v[i].unit_no, s.best[i].v[k].unit_no,
+				"semantic", s.best[i].v[k].score};
 	return hs_tx_run(l->run->db, links_tx, &w, err);
 }
 
@@ -116,7 +120,8 @@ void hs_retain_links_flush(struct retain_links *l)
 	struct hs_err err = {0};
 
 	if (l->n && link_waiting(l, &err) != HS_OK)
-		hs_log(HS_LOG_DEBUG, "semantic_links_skipped", "bank_no=%lld reason=%s", (long long)l->bank_no, hs_log_quote(err.msg));
+		hs_log(HS_LOG_DEBUG, "semantic_links_skipped", "bank_no=%lld reason=%s",
+			(long long)l->bank_no, hs_log_quote(err.msg));
 	l->n = 0;
 	hs_pool_free(&l->pool);
 }

@@ -13,14 +13,15 @@ struct submit {
 	const struct retain_pack *packs;
 	size_t n_packs, n_items;
 	int64_t tokens;
-	const char *id;                 /* out: the parent */
+	const char *id; /* out: the parent */
 };
 
 /* The one document of these items; NULL when there are none or several, or one without an id. */
 static const char *only_document(const struct hs_retain_item *const *items, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		if (!items[i]->document_id || strcmp(items[i]->document_id, items[0]->document_id) != 0)
+		if (!items[i]->document_id ||
+			strcmp(items[i]->document_id, items[0]->document_id) != 0)
 			return NULL;
 	return n ? items[0]->document_id : NULL;
 }
@@ -46,7 +47,8 @@ static json_t *parent_metadata(const struct submit *s)
 	return m;
 }
 
-static enum hs_rc insert_child(struct hs_db *db, const struct submit *s, int64_t bank_no, size_t at, struct hs_err *err)
+static enum hs_rc insert_child(
+	struct hs_db *db, const struct submit *s, int64_t bank_no, size_t at, struct hs_err *err)
 {
 	const struct retain_pack *p = &s->packs[at];
 	struct hs_pool *pool = s->run->pool;
@@ -94,18 +96,21 @@ static enum hs_rc submit_tx(struct hs_db *db, void *arg, struct hs_err *err)
 }
 
 /* The client's id is taken: by this bank's own batch it is the answer, else a conflict. */
-static enum hs_rc taken(struct hs_run *run, const char *bank_id, const char *operation_id, const char **ret_id, int64_t *ret_items, struct hs_err *err)
+static enum hs_rc taken(struct hs_run *run, const char *bank_id, const char *operation_id,
+	const char **ret_id, int64_t *ret_items, struct hs_err *err)
 {
 	struct hs_bank bank;
 	struct hs_operation op;
 	json_t *metadata;
 
 	if (hs_bank_find(run->db, run->pool, bank_id, &bank, err) != HS_OK ||
-		hs_operation_get(run->db, run->pool, bank.bank_no, operation_id, false, &op, err) != HS_OK ||
+		hs_operation_get(run->db, run->pool, bank.bank_no, operation_id, false, &op, err) !=
+			HS_OK ||
 		strcmp(op.operation_type, "batch_retain") != 0) {
 		if (err->rc != HS_OK && err->rc != HS_E_NOT_FOUND && err->rc != HS_E_BANK_MISSING)
 			return err->rc;
-		return hs_fail(err, HS_E_CONFLICT, "operation_id %s is already in use", operation_id);
+		return hs_fail(
+			err, HS_E_CONFLICT, "operation_id %s is already in use", operation_id);
 	}
 	HS_TRY(hs_json_load(run->pool, op.result_metadata, &metadata, err));
 	*ret_id = op.operation_id;
@@ -113,18 +118,24 @@ static enum hs_rc taken(struct hs_run *run, const char *bank_id, const char *ope
 	return HS_OK;
 }
 
-enum hs_rc hs_retain_submit(struct hs_run *run, const char *bank_id, const char *operation_id, const struct hs_retain_item *items, size_t n, const char **ret_id, int64_t *ret_items, struct hs_err *err)
+enum hs_rc hs_retain_submit(struct hs_run *run, const char *bank_id, const char *operation_id,
+	const struct hs_retain_item *items, size_t n, const char **ret_id, int64_t *ret_items,
+	struct hs_err *err)
 {
-	struct submit s = {.run = run, .bank_id = bank_id, .operation_id = operation_id, .n_items = n};
-	const struct hs_retain_item **list = HS_NEW_ARRAY(run->pool, const struct hs_retain_item *, n + 1);
+	struct submit s = {
+		.run = run, .bank_id = bank_id, .operation_id = operation_id, .n_items = n};
+	const struct hs_retain_item **list =
+		HS_NEW_ARRAY(run->pool, const struct hs_retain_item *, n + 1);
 	enum hs_rc rc;
 
 	for (size_t i = 0; i < n; i++) {
 		if (items[i].append)
-			return hs_fail(err, HS_E_NOT_IMPLEMENTED, "update_mode='append' is not implemented yet");
+			return hs_fail(err, HS_E_NOT_IMPLEMENTED,
+				"update_mode='append' is not implemented yet");
 		list[i] = &items[i];
 	}
-	s.packs = hs_retain_packs(run->pool, list, n, hs_cfg_int(run->server, HS_S_retain_batch_tokens), &s.tokens, &s.n_packs);
+	s.packs = hs_retain_packs(run->pool, list, n,
+		hs_cfg_int(run->server, HS_S_retain_batch_tokens), &s.tokens, &s.n_packs);
 	rc = hs_tx_run(run->db, submit_tx, &s, err);
 	if (rc == HS_E_DB_DUPLICATE && operation_id) {
 		hs_err_clear(err);

@@ -12,9 +12,11 @@
 
 enum { SQL_UNITS, SQL_META };
 static const char *const sql[] = {
-	[SQL_UNITS] = ("SELECT unit_no, COALESCE(chunk_index, -1), tags, metadata, observation_scopes FROM memory_units "
-		       "WHERE bank_no = ? AND document_id = ? ORDER BY unit_no"),
-	[SQL_META] = "UPDATE memory_units SET metadata = ?, observation_scopes = ? WHERE bank_no = ? AND unit_no = ?",
+	[SQL_UNITS] =
+		("SELECT unit_no, COALESCE(chunk_index, -1), tags, metadata, observation_scopes FROM memory_units "
+		 "WHERE bank_no = ? AND document_id = ? ORDER BY unit_no"),
+	[SQL_META] =
+		"UPDATE memory_units SET metadata = ?, observation_scopes = ? WHERE bank_no = ? AND unit_no = ?",
 };
 
 struct write {
@@ -22,7 +24,7 @@ struct write {
 	struct retain_batch *b;
 	enum retain_outcome outcome;
 	int64_t stamp_us;
-	bool pending;                   /* facts wait for consolidation because of this transaction */
+	bool pending; /* facts wait for consolidation because of this transaction */
 };
 
 /* ---- the document row ---- */
@@ -45,10 +47,12 @@ static struct hs_doc_row new_row(const struct write *w)
 }
 
 /* The row as it is now, locked; *ret_found tells whether there is one. */
-static enum hs_rc lock_row(struct hs_db *db, const struct write *w, struct hs_doc_row *ret, bool *ret_found, struct hs_err *err)
+static enum hs_rc lock_row(struct hs_db *db, const struct write *w, struct hs_doc_row *ret,
+	bool *ret_found, struct hs_err *err)
 {
 	struct hs_err miss = {0};
-	enum hs_rc rc = hs_document_find(db, w->b->pool, w->d->bank->bank_no, w->d->document_id, false, true, ret, &miss);
+	enum hs_rc rc = hs_document_find(
+		db, w->b->pool, w->d->bank->bank_no, w->d->document_id, false, true, ret, &miss);
 
 	*ret_found = rc == HS_OK;
 	if (rc == HS_OK || rc == HS_E_NOT_FOUND)
@@ -57,7 +61,8 @@ static enum hs_rc lock_row(struct hs_db *db, const struct write *w, struct hs_do
 	return rc;
 }
 
-static enum hs_rc replace(struct hs_db *db, struct write *w, const struct hs_doc_row *old, struct hs_err *err)
+static enum hs_rc replace(
+	struct hs_db *db, struct write *w, const struct hs_doc_row *old, struct hs_err *err)
 {
 	int64_t bank_no = w->d->bank->bank_no;
 	struct hs_doc_row row = new_row(w);
@@ -94,21 +99,26 @@ static const char *scope_key(struct hs_pool *pool, const char *scopes, const str
 
 static const struct hs_retain_item *item_of(const struct retain_doc *d, int64_t chunk_index)
 {
-	return chunk_index >= 0 && (size_t)chunk_index < d->n_pieces ? d->pieces[chunk_index].item : d->items[0];
+	return chunk_index >= 0 && (size_t)chunk_index < d->n_pieces ? d->pieces[chunk_index].item
+								     : d->items[0];
 }
 
 struct kept {
-	int64_t *swept;                 /* units whose scope changed */
+	int64_t *swept; /* units whose scope changed */
 	size_t n_swept;
 };
 
-static enum hs_rc keep_unit(struct hs_db *db, struct write *w, const struct hs_val *v, struct kept *kept, struct hs_err *err)
+static enum hs_rc keep_unit(struct hs_db *db, struct write *w, const struct hs_val *v,
+	struct kept *kept, struct hs_err *err)
 {
 	struct hs_pool *pool = w->b->pool;
 	const struct hs_retain_item *it = item_of(w->d, v[1].i);
 	int64_t bank_no = w->d->bank->bank_no, no = v[0].i;
-	const char *metadata = it->metadata && json_object_size(it->metadata) ? hs_json_text(pool, it->metadata) : NULL;
-	const char *scopes = it->observation_scopes ? hs_json_text(pool, it->observation_scopes) : v[4].s;
+	const char *metadata = it->metadata && json_object_size(it->metadata)
+				       ? hs_json_text(pool, it->metadata)
+				       : NULL;
+	const char *scopes =
+		it->observation_scopes ? hs_json_text(pool, it->observation_scopes) : v[4].s;
 	struct hs_strs old;
 	json_t *tags;
 	bool changed;
@@ -119,11 +129,14 @@ static enum hs_rc keep_unit(struct hs_db *db, struct write *w, const struct hs_v
 		kept->swept[kept->n_swept++] = no;
 	if (!hs_str_eq(metadata, v[3].s) || !hs_str_eq(scopes, v[4].s))
 		HS_TRY(hs_db_exec(db, sql[SQL_META],
-			HS_BINDS(hs_b_str(metadata), hs_b_str(scopes), hs_b_int(bank_no), hs_b_int(no)), NULL, err));
+			HS_BINDS(hs_b_str(metadata), hs_b_str(scopes), hs_b_int(bank_no),
+				hs_b_int(no)),
+			NULL, err));
 	return hs_unit_retag(db, pool, bank_no, w->stamp_us, no, &old, &it->tags, &changed, err);
 }
 
-static enum hs_rc keep(struct hs_db *db, struct write *w, const struct hs_doc_row *old, struct hs_err *err)
+static enum hs_rc keep(
+	struct hs_db *db, struct write *w, const struct hs_doc_row *old, struct hs_err *err)
 {
 	struct hs_pool *pool = w->b->pool;
 	int64_t bank_no = w->d->bank->bank_no;
@@ -138,7 +151,8 @@ static enum hs_rc keep(struct hs_db *db, struct write *w, const struct hs_doc_ro
 	}
 	row.created_us = old->created_us;
 	HS_TRY(hs_document_put(db, pool, bank_no, &row, err));
-	HS_TRY(hs_db_select(db, pool, sql[SQL_UNITS], HS_BINDS(hs_b_int(bank_no), hs_b_str(w->d->document_id)), &rows, err));
+	HS_TRY(hs_db_select(db, pool, sql[SQL_UNITS],
+		HS_BINDS(hs_b_int(bank_no), hs_b_str(w->d->document_id)), &rows, err));
 	kept = (struct kept){HS_NEW_ARRAY(pool, int64_t, rows.n + 1), 0};
 	for (size_t i = 0; i < rows.n; i++)
 		HS_TRY(keep_unit(db, w, hs_row(&rows, i), &kept, err));
@@ -160,7 +174,8 @@ static enum hs_rc open_document(struct hs_db *db, struct write *w, struct hs_err
 			w->outcome = RETAIN_OVERTAKEN;
 		return HS_OK;
 	}
-	return w->d->plan == RETAIN_KEEP ? keep(db, w, found ? &old : NULL, err) : replace(db, w, found ? &old : NULL, err);
+	return w->d->plan == RETAIN_KEEP ? keep(db, w, found ? &old : NULL, err)
+					 : replace(db, w, found ? &old : NULL, err);
 }
 
 /* ---- facts ---- */
@@ -172,9 +187,10 @@ static enum hs_rc write_chunks(struct hs_db *db, const struct write *w, struct h
 	bool keep_text = hs_cfg_bool(w->d->cfg, HS_S_store_document_text);
 
 	for (size_t i = 0; i < b->n_pieces; i++)
-		rows[i] = (struct hs_chunk_row){b->pieces[i]->index, keep_text ? b->pieces[i]->text : "",
-			b->pieces[i]->hash, w->stamp_us};
-	return hs_chunks_put(db, b->pool, w->d->bank->bank_no, w->d->document_id, rows, b->n_pieces, err);
+		rows[i] = (struct hs_chunk_row){b->pieces[i]->index,
+			keep_text ? b->pieces[i]->text : "", b->pieces[i]->hash, w->stamp_us};
+	return hs_chunks_put(
+		db, b->pool, w->d->bank->bank_no, w->d->document_id, rows, b->n_pieces, err);
 }
 
 static enum hs_rc write_causes(struct hs_db *db, const struct write *w, struct hs_err *err)
@@ -222,10 +238,12 @@ static enum hs_rc write_facts(struct hs_db *db, struct write *w, struct hs_err *
 
 static bool consolidates(const struct hs_config *cfg)
 {
-	return hs_cfg_bool(cfg, HS_S_enable_observations) && hs_cfg_bool(cfg, HS_S_enable_auto_consolidation);
+	return hs_cfg_bool(cfg, HS_S_enable_observations) &&
+	       hs_cfg_bool(cfg, HS_S_enable_auto_consolidation);
 }
 
-static enum hs_rc submit(struct hs_db *db, struct hs_pool *pool, int64_t bank_no, struct hs_err *err)
+static enum hs_rc submit(
+	struct hs_db *db, struct hs_pool *pool, int64_t bank_no, struct hs_err *err)
 {
 	struct hs_consolidation_submit s = {.round = 1};
 	const char *id;
@@ -252,7 +270,8 @@ static enum hs_rc write_tx(struct hs_db *db, void *arg, struct hs_err *err)
 	return HS_OK;
 }
 
-enum hs_rc hs_retain_write(const struct retain_doc *d, struct retain_batch *b, enum retain_outcome *ret, struct hs_err *err)
+enum hs_rc hs_retain_write(const struct retain_doc *d, struct retain_batch *b,
+	enum retain_outcome *ret, struct hs_err *err)
 {
 	struct write w = {.d = d, .b = b};
 
@@ -279,7 +298,8 @@ static enum hs_rc follow_up_tx(struct hs_db *db, void *arg, struct hs_err *err)
 	return submit(db, f->pool, f->bank_no, err);
 }
 
-enum hs_rc hs_retain_follow_up(struct hs_run *run, const struct hs_bank *bank, const struct hs_config *cfg, struct hs_err *err)
+enum hs_rc hs_retain_follow_up(struct hs_run *run, const struct hs_bank *bank,
+	const struct hs_config *cfg, struct hs_err *err)
 {
 	struct follow_up f = {run->pool, bank->bank_no};
 

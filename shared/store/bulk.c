@@ -8,7 +8,8 @@
 
 #define RUN_MAX 256
 
-struct hs_bulk hs_bulk_new(struct hs_db *db, struct hs_pool *pool, const char *head, const char *row, const char *tail)
+struct hs_bulk hs_bulk_new(
+	struct hs_db *db, struct hs_pool *pool, const char *head, const char *row, const char *tail)
 {
 	return (struct hs_bulk){.db = db, .pool = pool, .head = head, .row = row, .tail = tail};
 }
@@ -124,7 +125,8 @@ void hs_side_join(struct hs_sql *q, const struct hs_scope *scope)
 
 	hs_scope_sql(&probe, &s, &hs_scope_units);
 	if (probe.text->len)
-		hs_sql_add(q, " JOIN memory_units u ON u.bank_no = s.bank_no AND u.unit_no = s.unit_no");
+		hs_sql_add(q,
+			" JOIN memory_units u ON u.bank_no = s.bank_no AND u.unit_no = s.unit_no");
 }
 
 void hs_side_filter(struct hs_sql *q, const struct hs_scope *scope)

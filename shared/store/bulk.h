@@ -16,14 +16,17 @@ typedef void hs_bulk_rows_fn(void *arg, const struct hs_rows *rows);
 struct hs_bulk {
 	struct hs_db *db;
 	struct hs_pool *pool;
-	const char *head, *row, *tail;  /* "INSERT INTO t (a, b) VALUES ", "(?, ?)", " RETURNING a" */
-	hs_bulk_rows_fn *on_rows;       /* for RETURNING; NULL = none */
+	const char *head, *row,
+		*tail;            /* "INSERT INTO t (a, b) VALUES ", "(?, ?)", " RETURNING a" */
+	hs_bulk_rows_fn *on_rows; /* for RETURNING; NULL = none */
 	void *arg;
 	struct hs_bind *binds;
 	size_t cols, n_rows, bytes;
 };
-struct hs_bulk hs_bulk_new(struct hs_db *db, struct hs_pool *pool, const char *head, const char *row, const char *tail);
-HS_MUST enum hs_rc hs_bulk_add(struct hs_bulk *b, const struct hs_bind *binds, size_t n, struct hs_err *err);
+struct hs_bulk hs_bulk_new(struct hs_db *db, struct hs_pool *pool, const char *head,
+	const char *row, const char *tail);
+HS_MUST enum hs_rc hs_bulk_add(
+	struct hs_bulk *b, const struct hs_bind *binds, size_t n, struct hs_err *err);
 HS_MUST enum hs_rc hs_bulk_end(struct hs_bulk *b, struct hs_err *err);
 
 /* Lists of row numbers: sorted, each once (a copy); is one among them? */

@@ -9,7 +9,7 @@
 #include "store/bulk.h"
 #include "text/words.h"
 
-#define KEY_CHARS 700  /* entities.name_key */
+#define KEY_CHARS 700 /* entities.name_key */
 
 const char *hs_entity_name(struct hs_pool *pool, const char *name)
 {
@@ -50,12 +50,12 @@ const char *hs_entity_key(struct hs_pool *pool, const char *name)
 /* One entity of the uses at hand. */
 struct known {
 	const char *key, *name, *id;
-	int64_t entity_no;              /* 0 = to be made */
+	int64_t entity_no; /* 0 = to be made */
 	int64_t mentions, first_us, last_us;
-	size_t order;                   /* of appearance */
+	size_t order; /* of appearance */
 };
 struct registry {
-	struct known *v;                /* sorted by key */
+	struct known *v; /* sorted by key */
 	size_t n;
 };
 
@@ -74,7 +74,8 @@ static int by_key_order(const void *a, const void *b)
 
 static int by_entity(const void *a, const void *b)
 {
-	const struct known *x = *(const struct known *const *)a, *y = *(const struct known *const *)b;
+	const struct known *x = *(const struct known *const *)a,
+			   *y = *(const struct known *const *)b;
 
 	return x->entity_no < y->entity_no ? -1 : x->entity_no > y->entity_no;
 }
@@ -106,14 +107,16 @@ static struct registry collect(struct hs_pool *pool, const struct hs_entity_use 
 	reg.v = HS_NEW_ARRAY(pool, struct known, total + 1);
 	for (size_t i = 0; i < n; i++)
 		for (size_t k = 0; k < uses[i].names.n; k++) {
-			reg.v[reg.n] = (struct known){hs_entity_key(pool, uses[i].names.v[k]), uses[i].names.v[k],
-				NULL, 0, 1, uses[i].date_us, uses[i].date_us, reg.n};
+			reg.v[reg.n] = (struct known){hs_entity_key(pool, uses[i].names.v[k]),
+				uses[i].names.v[k], NULL, 0, 1, uses[i].date_us, uses[i].date_us,
+				reg.n};
 			reg.n++;
 		}
 	qsort(reg.v, reg.n, sizeof(*reg.v), by_key_order);
 	for (size_t i = 0; i < reg.n; i++) {
 		if (m && strcmp(reg.v[m - 1].key, reg.v[i].key) == 0)
-			widen(&reg.v[m - 1], reg.v[i].mentions, reg.v[i].first_us, reg.v[i].last_us);
+			widen(&reg.v[m - 1], reg.v[i].mentions, reg.v[i].first_us,
+				reg.v[i].last_us);
 		else
 			reg.v[m++] = reg.v[i];
 	}
@@ -121,7 +124,8 @@ static struct registry collect(struct hs_pool *pool, const struct hs_entity_use 
 	return reg;
 }
 
-static enum hs_rc find_known(struct hs_db *db, struct hs_pool *pool, int64_t bank_no, struct registry *reg, struct hs_err *err)
+static enum hs_rc find_known(struct hs_db *db, struct hs_pool *pool, int64_t bank_no,
+	struct registry *reg, struct hs_err *err)
 {
 	for (size_t i = 0; i < reg->n; i += HS_IN_MAX) {
 		struct hs_sql q = hs_sql_new(pool);
@@ -165,7 +169,8 @@ static void take_numbers(void *arg, const struct hs_rows *rows)
 static const char insert_entity[] =
 	"INSERT INTO entities (bank_no, id, canonical_name, name_key, mention_count, first_seen, last_seen, metadata) VALUES ";
 
-static enum hs_rc make_missing(struct hs_db *db, struct hs_pool *pool, int64_t bank_no, struct registry *reg, struct hs_err *err)
+static enum hs_rc make_missing(struct hs_db *db, struct hs_pool *pool, int64_t bank_no,
+	struct registry *reg, struct hs_err *err)
 {
 	struct hs_bulk b = hs_bulk_new(db, pool, insert_entity, "(?, ?, ?, ?, ?, ?, ?, '{}')",
 		" RETURNING entity_no, name_key");
@@ -178,9 +183,12 @@ static enum hs_rc make_missing(struct hs_db *db, struct hs_pool *pool, int64_t b
 		if (k->entity_no)
 			continue;
 		k->id = hs_uuid_v7_new(pool);
-		HS_TRY(hs_bulk_add(&b, HS_BINDS(hs_b_int(bank_no), hs_b_str(k->id), hs_b_str(k->name), hs_b_str(k->key),
-			hs_b_int(k->mentions), hs_b_time(k->first_us), hs_b_time(k->last_us)), err));
-		k->mentions = 0;  /* counted by the insert */
+		HS_TRY(hs_bulk_add(&b,
+			HS_BINDS(hs_b_int(bank_no), hs_b_str(k->id), hs_b_str(k->name),
+				hs_b_str(k->key), hs_b_int(k->mentions), hs_b_time(k->first_us),
+				hs_b_time(k->last_us)),
+			err));
+		k->mentions = 0; /* counted by the insert */
 	}
 	HS_TRY(hs_bulk_end(&b, err));
 	for (size_t i = 0; i < reg->n; i++)
@@ -189,7 +197,8 @@ static enum hs_rc make_missing(struct hs_db *db, struct hs_pool *pool, int64_t b
 	return HS_OK;
 }
 
-static enum hs_rc count_mentions(struct hs_db *db, struct hs_pool *pool, int64_t bank_no, const struct registry *reg, struct hs_err *err)
+static enum hs_rc count_mentions(struct hs_db *db, struct hs_pool *pool, int64_t bank_no,
+	const struct registry *reg, struct hs_err *err)
 {
 	struct known **old = HS_NEW_ARRAY(pool, struct known *, reg->n + 1);
 	size_t n = 0;
@@ -207,9 +216,11 @@ static enum hs_rc count_mentions(struct hs_db *db, struct hs_pool *pool, int64_t
 	for (size_t i = 0; i < n; i++) {
 		const struct known *k = old[i];
 
-		HS_TRY(hs_bulk_add(&b, HS_BINDS(hs_b_int(bank_no), hs_b_int(k->entity_no), hs_b_str(k->id),
-			hs_b_str(k->name), hs_b_str(k->key), hs_b_int(k->mentions), hs_b_time(k->first_us),
-			hs_b_time(k->last_us)), err));
+		HS_TRY(hs_bulk_add(&b,
+			HS_BINDS(hs_b_int(bank_no), hs_b_int(k->entity_no), hs_b_str(k->id),
+				hs_b_str(k->name), hs_b_str(k->key), hs_b_int(k->mentions),
+				hs_b_time(k->first_us), hs_b_time(k->last_us)),
+			err));
 	}
 	return hs_bulk_end(&b, err);
 }
@@ -233,7 +244,8 @@ static size_t paired(const struct hs_entity_use *u)
 	return u->names.n < HS_ENTITY_PAIR_NAMES ? u->names.n : HS_ENTITY_PAIR_NAMES;
 }
 
-static enum hs_rc count_pairs(struct hs_db *db, struct hs_pool *pool, int64_t bank_no, int64_t stamp_us, const struct hs_entity_use *uses, size_t n, struct hs_err *err)
+static enum hs_rc count_pairs(struct hs_db *db, struct hs_pool *pool, int64_t bank_no,
+	int64_t stamp_us, const struct hs_entity_use *uses, size_t n, struct hs_err *err)
 {
 	struct hs_bulk b = hs_bulk_new(db, pool,
 		"INSERT INTO entity_cooccurrences (bank_no, entity_no_1, entity_no_2, cooccurrence_count, last_cooccurred) VALUES ",
@@ -253,8 +265,10 @@ static enum hs_rc count_pairs(struct hs_db *db, struct hs_pool *pool, int64_t ba
 			for (size_t l = k + 1; l < paired(&uses[i]); l++) {
 				int64_t one = uses[i].entity_nos[k], two = uses[i].entity_nos[l];
 
-				pairs[at++] = (struct pair){one < two ? one : two, one < two ? two : one, 1,
-					uses[i].date_us == HS_TIME_NONE ? stamp_us : uses[i].date_us};
+				pairs[at++] = (struct pair){one < two ? one : two,
+					one < two ? two : one, 1,
+					uses[i].date_us == HS_TIME_NONE ? stamp_us
+									: uses[i].date_us};
 			}
 	total = at;
 	qsort(pairs, total, sizeof(*pairs), by_pair);
@@ -268,12 +282,15 @@ static enum hs_rc count_pairs(struct hs_db *db, struct hs_pool *pool, int64_t ba
 		}
 	}
 	for (size_t i = 0; i < m; i++)
-		HS_TRY(hs_bulk_add(&b, HS_BINDS(hs_b_int(bank_no), hs_b_int(pairs[i].one), hs_b_int(pairs[i].two),
-			hs_b_int(pairs[i].count), hs_b_time(pairs[i].at_us)), err));
+		HS_TRY(hs_bulk_add(&b,
+			HS_BINDS(hs_b_int(bank_no), hs_b_int(pairs[i].one), hs_b_int(pairs[i].two),
+				hs_b_int(pairs[i].count), hs_b_time(pairs[i].at_us)),
+			err));
 	return hs_bulk_end(&b, err);
 }
 
-enum hs_rc hs_entities_use(struct hs_db *db, struct hs_pool *pool, int64_t bank_no, int64_t stamp_us, struct hs_entity_use *uses, size_t n, struct hs_err *err)
+enum hs_rc hs_entities_use(struct hs_db *db, struct hs_pool *pool, int64_t bank_no,
+	int64_t stamp_us, struct hs_entity_use *uses, size_t n, struct hs_err *err)
 {
 	struct registry reg = collect(pool, uses, n);
 
@@ -283,14 +300,16 @@ enum hs_rc hs_entities_use(struct hs_db *db, struct hs_pool *pool, int64_t bank_
 	for (size_t i = 0; i < n; i++) {
 		uses[i].entity_nos = HS_NEW_ARRAY(pool, int64_t, uses[i].names.n + 1);
 		for (size_t k = 0; k < uses[i].names.n; k++)
-			uses[i].entity_nos[k] = lookup(&reg, hs_entity_key(pool, uses[i].names.v[k]))->entity_no;
+			uses[i].entity_nos[k] =
+				lookup(&reg, hs_entity_key(pool, uses[i].names.v[k]))->entity_no;
 	}
 	return count_pairs(db, pool, bank_no, stamp_us, uses, n, err);
 }
 
 /* ---- taking mentions back ---- */
 
-static void in_list(struct hs_sql *q, const char *head, int64_t bank_no, const int64_t *nos, size_t n, const char *tail)
+static void in_list(struct hs_sql *q, const char *head, int64_t bank_no, const int64_t *nos,
+	size_t n, const char *tail)
 {
 	hs_sql_add(q, head);
 	hs_sql_bind(q, hs_b_int(bank_no));
@@ -298,12 +317,14 @@ static void in_list(struct hs_sql *q, const char *head, int64_t bank_no, const i
 	hs_sql_add(q, tail);
 }
 
-static enum hs_rc release_pairs(struct hs_db *db, struct hs_pool *pool, int64_t bank_no, const int64_t *unit_nos, size_t n, struct hs_err *err)
+static enum hs_rc release_pairs(struct hs_db *db, struct hs_pool *pool, int64_t bank_no,
+	const int64_t *unit_nos, size_t n, struct hs_err *err)
 {
 	struct hs_sql q = hs_sql_new(pool), drop = hs_sql_new(pool);
 	struct hs_bulk b = hs_bulk_new(db, pool,
 		"INSERT INTO entity_cooccurrences (bank_no, entity_no_1, entity_no_2, cooccurrence_count) VALUES ",
-		"(?, ?, ?, ?)", " ON DUPLICATE KEY UPDATE cooccurrence_count = cooccurrence_count + VALUES(cooccurrence_count)");
+		"(?, ?, ?, ?)",
+		" ON DUPLICATE KEY UPDATE cooccurrence_count = cooccurrence_count + VALUES(cooccurrence_count)");
 	struct hs_rows rows;
 	int64_t *ones;
 	size_t n_ones;
@@ -321,17 +342,22 @@ static enum hs_rc release_pairs(struct hs_db *db, struct hs_pool *pool, int64_t 
 	for (size_t r = 0; r < rows.n; r++) {
 		const struct hs_val *v = hs_row(&rows, r);
 
-		HS_TRY(hs_bulk_add(&b, HS_BINDS(hs_b_int(bank_no), hs_b_int(v[0].i), hs_b_int(v[1].i), hs_b_int(-v[2].i)), err));
+		HS_TRY(hs_bulk_add(&b,
+			HS_BINDS(hs_b_int(bank_no), hs_b_int(v[0].i), hs_b_int(v[1].i),
+				hs_b_int(-v[2].i)),
+			err));
 	}
 	HS_TRY(hs_bulk_end(&b, err));
 	ones = hs_nos_sorted(pool, hs_nos_of_rows(pool, &rows), rows.n, &n_ones);
-	in_list(&drop, "DELETE FROM entity_cooccurrences WHERE bank_no = ? AND cooccurrence_count <= 0 AND entity_no_1 IN (",
+	in_list(&drop,
+		"DELETE FROM entity_cooccurrences WHERE bank_no = ? AND cooccurrence_count <= 0 AND entity_no_1 IN (",
 		bank_no, ones, n_ones, ")");
 	return hs_sql_exec(db, &drop, NULL, err);
 }
 
 /* Mentions fall by the same amount for most entities: one statement an amount. */
-static enum hs_rc release_mentions(struct hs_db *db, struct hs_pool *pool, int64_t bank_no, const struct hs_rows *rows, struct hs_err *err)
+static enum hs_rc release_mentions(struct hs_db *db, struct hs_pool *pool, int64_t bank_no,
+	const struct hs_rows *rows, struct hs_err *err)
 {
 	int64_t *nos = HS_NEW_ARRAY(pool, int64_t, rows->n + 1);
 
@@ -349,14 +375,16 @@ static enum hs_rc release_mentions(struct hs_db *db, struct hs_pool *pool, int64
 	return HS_OK;
 }
 
-static enum hs_rc release_some(struct hs_db *db, struct hs_pool *pool, int64_t bank_no, const int64_t *unit_nos, size_t n, struct hs_err *err)
+static enum hs_rc release_some(struct hs_db *db, struct hs_pool *pool, int64_t bank_no,
+	const int64_t *unit_nos, size_t n, struct hs_err *err)
 {
 	struct hs_sql q = hs_sql_new(pool);
 	struct hs_rows rows;
 	int64_t *nos;
 
-	in_list(&q, "SELECT entity_no, COUNT(*) AS mentions FROM unit_entities WHERE bank_no = ? AND unit_no IN (", bank_no,
-		unit_nos, n, ") GROUP BY entity_no ORDER BY mentions, entity_no");
+	in_list(&q,
+		"SELECT entity_no, COUNT(*) AS mentions FROM unit_entities WHERE bank_no = ? AND unit_no IN (",
+		bank_no, unit_nos, n, ") GROUP BY entity_no ORDER BY mentions, entity_no");
 	HS_TRY(hs_sql_select(db, &q, &rows, err));
 	if (!rows.n)
 		return HS_OK;
@@ -365,17 +393,20 @@ static enum hs_rc release_some(struct hs_db *db, struct hs_pool *pool, int64_t b
 	nos = hs_nos_of_rows(pool, &rows);
 	for (size_t i = 0; i < rows.n; i += HS_IN_MAX) {
 		q = hs_sql_new(pool);
-		in_list(&q, "DELETE FROM entities WHERE bank_no = ? AND mention_count <= 0 AND entity_no IN (", bank_no, nos + i,
-			rows.n - i < HS_IN_MAX ? rows.n - i : HS_IN_MAX, ")");
+		in_list(&q,
+			"DELETE FROM entities WHERE bank_no = ? AND mention_count <= 0 AND entity_no IN (",
+			bank_no, nos + i, rows.n - i < HS_IN_MAX ? rows.n - i : HS_IN_MAX, ")");
 		HS_TRY(hs_sql_exec(db, &q, NULL, err));
 	}
 	return HS_OK;
 }
 
-enum hs_rc hs_entities_release(struct hs_db *db, struct hs_pool *pool, int64_t bank_no, const int64_t *unit_nos, size_t n, struct hs_err *err)
+enum hs_rc hs_entities_release(struct hs_db *db, struct hs_pool *pool, int64_t bank_no,
+	const int64_t *unit_nos, size_t n, struct hs_err *err)
 {
 	for (size_t i = 0; i < n; i += HS_IN_MAX)
-		HS_TRY(release_some(db, pool, bank_no, unit_nos + i, n - i < HS_IN_MAX ? n - i : HS_IN_MAX, err));
+		HS_TRY(release_some(db, pool, bank_no, unit_nos + i,
+			n - i < HS_IN_MAX ? n - i : HS_IN_MAX, err));
 	return HS_OK;
 }
 
@@ -385,7 +416,8 @@ struct named {
 	struct hs_rows own, inherited;
 };
 
-static enum hs_rc read_names(struct hs_db *db, struct hs_pool *pool, int64_t bank_no, const int64_t *unit_nos, size_t n, struct named *ret, struct hs_err *err)
+static enum hs_rc read_names(struct hs_db *db, struct hs_pool *pool, int64_t bank_no,
+	const int64_t *unit_nos, size_t n, struct named *ret, struct hs_err *err)
 {
 	struct hs_sql q = hs_sql_new(pool);
 	int64_t *bare = HS_NEW_ARRAY(pool, int64_t, n + 1), *have;
@@ -433,7 +465,9 @@ static size_t take_names(const struct hs_rows *rows, int64_t unit_no, struct hs_
 	return n;
 }
 
-enum hs_rc hs_entities_of_units(struct hs_db *db, struct hs_pool *pool, int64_t bank_no, const int64_t *unit_nos, size_t n, struct hs_unit_entity **ret, size_t *ret_n, struct hs_err *err)
+enum hs_rc hs_entities_of_units(struct hs_db *db, struct hs_pool *pool, int64_t bank_no,
+	const int64_t *unit_nos, size_t n, struct hs_unit_entity **ret, size_t *ret_n,
+	struct hs_err *err)
 {
 	struct named names;
 	struct hs_unit_entity *out;

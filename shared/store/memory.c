@@ -13,7 +13,8 @@
 
 enum { SQL_RETAG, SQL_TAGS_CLEAR };
 static const char *const sql[] = {
-	[SQL_RETAG] = "UPDATE memory_units SET tags = ?, updated_at = ? WHERE bank_no = ? AND unit_no = ?",
+	[SQL_RETAG] =
+		"UPDATE memory_units SET tags = ?, updated_at = ? WHERE bank_no = ? AND unit_no = ?",
 	[SQL_TAGS_CLEAR] = "DELETE FROM unit_tags WHERE bank_no = ? AND unit_no = ?",
 };
 HS_SQL_LIST(hs_memory_sql, sql);
@@ -51,7 +52,7 @@ static int by_id(const void *a, const void *b)
 }
 
 struct numbering {
-	struct hs_unit **v;  /* sorted by id */
+	struct hs_unit **v; /* sorted by id */
 	size_t n;
 };
 
@@ -73,14 +74,16 @@ static const char *tags_json(struct hs_pool *pool, const struct hs_strs *tags)
 	return tags->n ? hs_json_text(pool, hs_json_keep(pool, hs_json_from_strs(tags))) : "[]";
 }
 
-static enum hs_rc insert_rows(struct hs_db *db, struct hs_pool *pool, int64_t bank_no, int64_t stamp_us, struct hs_unit *units, size_t n, struct hs_err *err)
+static enum hs_rc insert_rows(struct hs_db *db, struct hs_pool *pool, int64_t bank_no,
+	int64_t stamp_us, struct hs_unit *units, size_t n, struct hs_err *err)
 {
 	struct numbering num = {HS_NEW_ARRAY(pool, struct hs_unit *, n + 1), n};
 	struct hs_bulk b = hs_bulk_new(db, pool,
 		"INSERT INTO memory_units (bank_no, id, fact_type, text, context, text_signals, event_date, "
 		"occurred_start, occurred_end, mentioned_at, document_id, chunk_index, metadata, tags, "
 		"observation_scopes, proof_count, terms, created_at, updated_at) VALUES ",
-		"(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", " RETURNING unit_no, id");
+		"(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+		" RETURNING unit_no, id");
 
 	b.on_rows = take_numbers;
 	b.arg = &num;
@@ -95,14 +98,18 @@ static enum hs_rc insert_rows(struct hs_db *db, struct hs_pool *pool, int64_t ba
 		const struct hs_unit *u = &units[i];
 
 		HS_TRY(hs_bulk_add(&b,
-			HS_BINDS(hs_b_int(bank_no), hs_b_str(u->id), hs_b_str(hs_fact_type_names[u->type]),
-				hs_b_str(u->text), hs_b_str(u->context), hs_b_str(u->text_signals),
-				hs_b_time(u->event_us), hs_b_time(u->occurred_start_us), hs_b_time(u->occurred_end_us),
-				hs_b_time(u->mentioned_us), hs_b_str(u->document_id),
-				u->chunk_index < 0 ? hs_b_null() : hs_b_int(u->chunk_index), hs_b_str(u->metadata),
-				hs_b_str(tags_json(pool, &u->tags)), hs_b_str(u->observation_scopes),
+			HS_BINDS(hs_b_int(bank_no), hs_b_str(u->id),
+				hs_b_str(hs_fact_type_names[u->type]), hs_b_str(u->text),
+				hs_b_str(u->context), hs_b_str(u->text_signals),
+				hs_b_time(u->event_us), hs_b_time(u->occurred_start_us),
+				hs_b_time(u->occurred_end_us), hs_b_time(u->mentioned_us),
+				hs_b_str(u->document_id),
+				u->chunk_index < 0 ? hs_b_null() : hs_b_int(u->chunk_index),
+				hs_b_str(u->metadata), hs_b_str(tags_json(pool, &u->tags)),
+				hs_b_str(u->observation_scopes),
 				u->proof_count ? hs_b_int(u->proof_count) : hs_b_null(),
-				hs_posting_pack(pool, &u->terms), hs_b_time(stamp_us), hs_b_time(stamp_us)),
+				hs_posting_pack(pool, &u->terms), hs_b_time(stamp_us),
+				hs_b_time(stamp_us)),
 			err));
 	}
 	HS_TRY(hs_bulk_end(&b, err));
@@ -112,7 +119,8 @@ static enum hs_rc insert_rows(struct hs_db *db, struct hs_pool *pool, int64_t ba
 	return HS_OK;
 }
 
-static enum hs_rc insert_tags(struct hs_db *db, struct hs_pool *pool, int64_t bank_no, const struct hs_unit *units, size_t n, struct hs_err *err)
+static enum hs_rc insert_tags(struct hs_db *db, struct hs_pool *pool, int64_t bank_no,
+	const struct hs_unit *units, size_t n, struct hs_err *err)
 {
 	struct hs_bulk b = hs_bulk_new(db, pool, insert_tag, "(?, ?, ?)", NULL);
 
@@ -120,24 +128,32 @@ static enum hs_rc insert_tags(struct hs_db *db, struct hs_pool *pool, int64_t ba
 		struct hs_strs set = hs_strs_sorted_set(pool, &units[i].tags);
 
 		for (size_t k = 0; k < set.n; k++)
-			HS_TRY(hs_bulk_add(&b, HS_BINDS(hs_b_int(bank_no), hs_b_str(set.v[k]), hs_b_int(units[i].unit_no)), err));
+			HS_TRY(hs_bulk_add(&b,
+				HS_BINDS(hs_b_int(bank_no), hs_b_str(set.v[k]),
+					hs_b_int(units[i].unit_no)),
+				err));
 	}
 	return hs_bulk_end(&b, err);
 }
 
-static enum hs_rc insert_entities(struct hs_db *db, struct hs_pool *pool, int64_t bank_no, const struct hs_unit *units, size_t n, struct hs_err *err)
+static enum hs_rc insert_entities(struct hs_db *db, struct hs_pool *pool, int64_t bank_no,
+	const struct hs_unit *units, size_t n, struct hs_err *err)
 {
-	struct hs_bulk b = hs_bulk_new(db, pool, "INSERT INTO unit_entities (bank_no, unit_no, entity_no, pos) VALUES ",
+	struct hs_bulk b = hs_bulk_new(db, pool,
+		"INSERT INTO unit_entities (bank_no, unit_no, entity_no, pos) VALUES ",
 		"(?, ?, ?, ?)", NULL);
 
 	for (size_t i = 0; i < n; i++)
 		for (size_t k = 0; k < units[i].n_entities; k++)
-			HS_TRY(hs_bulk_add(&b, HS_BINDS(hs_b_int(bank_no), hs_b_int(units[i].unit_no),
-				hs_b_int(units[i].entities[k]), hs_b_int((int64_t)k)), err));
+			HS_TRY(hs_bulk_add(&b,
+				HS_BINDS(hs_b_int(bank_no), hs_b_int(units[i].unit_no),
+					hs_b_int(units[i].entities[k]), hs_b_int((int64_t)k)),
+				err));
 	return hs_bulk_end(&b, err);
 }
 
-enum hs_rc hs_units_insert(struct hs_db *db, struct hs_pool *pool, int64_t bank_no, int64_t stamp_us, struct hs_unit *units, size_t n, struct hs_err *err)
+enum hs_rc hs_units_insert(struct hs_db *db, struct hs_pool *pool, int64_t bank_no,
+	int64_t stamp_us, struct hs_unit *units, size_t n, struct hs_err *err)
 {
 	if (!n)
 		return HS_OK;
@@ -153,8 +169,10 @@ enum hs_rc hs_units_insert(struct hs_db *db, struct hs_pool *pool, int64_t bank_
 static int by_link(const void *a, const void *b)
 {
 	const struct hs_link *x = a, *y = b;
-	int64_t x_min = x->from_no < x->to_no ? x->from_no : x->to_no, y_min = y->from_no < y->to_no ? y->from_no : y->to_no;
-	int64_t x_max = x->from_no < x->to_no ? x->to_no : x->from_no, y_max = y->from_no < y->to_no ? y->to_no : y->from_no;
+	int64_t x_min = x->from_no < x->to_no ? x->from_no : x->to_no,
+		y_min = y->from_no < y->to_no ? y->from_no : y->to_no;
+	int64_t x_max = x->from_no < x->to_no ? x->to_no : x->from_no,
+		y_max = y->from_no < y->to_no ? y->to_no : y->from_no;
 
 	if (x_min != y_min)
 		return x_min < y_min ? -1 : 1;
@@ -164,7 +182,8 @@ static int by_link(const void *a, const void *b)
 }
 
 /* Pairs and types that are stored already, whichever way round, as a sorted list of links. */
-static enum hs_rc stored_links(struct hs_db *db, struct hs_pool *pool, int64_t bank_no, const int64_t *ends, size_t n, struct hs_link **ret, size_t *ret_n, struct hs_err *err)
+static enum hs_rc stored_links(struct hs_db *db, struct hs_pool *pool, int64_t bank_no,
+	const int64_t *ends, size_t n, struct hs_link **ret, size_t *ret_n, struct hs_err *err)
 {
 	struct hs_link *v = NULL;
 	size_t m = 0;
@@ -173,14 +192,16 @@ static enum hs_rc stored_links(struct hs_db *db, struct hs_pool *pool, int64_t b
 		struct hs_sql q = hs_sql_new(pool);
 		struct hs_rows rows;
 
-		hs_sql_add(&q, "SELECT from_no, to_no, link_type FROM memory_links WHERE bank_no = ? AND from_no IN (");
+		hs_sql_add(&q,
+			"SELECT from_no, to_no, link_type FROM memory_links WHERE bank_no = ? AND from_no IN (");
 		hs_sql_bind(&q, hs_b_int(bank_no));
 		hs_sql_list_int(&q, ends + i, n - i < HS_IN_MAX ? n - i : HS_IN_MAX);
 		hs_sql_add(&q, ")");
 		HS_TRY(hs_sql_select(db, &q, &rows, err));
 		v = hs_pool_regrow(pool, v, m * sizeof(*v), (m + rows.n + 1) * sizeof(*v));
 		for (size_t r = 0; r < rows.n; r++)
-			v[m++] = (struct hs_link){hs_row(&rows, r)[0].i, hs_row(&rows, r)[1].i, hs_row(&rows, r)[2].s, 0};
+			v[m++] = (struct hs_link){hs_row(&rows, r)[0].i, hs_row(&rows, r)[1].i,
+				hs_row(&rows, r)[2].s, 0};
 	}
 	qsort(v, m, sizeof(*v), by_link);
 	*ret = v;
@@ -188,12 +209,14 @@ static enum hs_rc stored_links(struct hs_db *db, struct hs_pool *pool, int64_t b
 	return HS_OK;
 }
 
-enum hs_rc hs_links_insert(struct hs_db *db, struct hs_pool *pool, int64_t bank_no, const struct hs_link *links, size_t n, struct hs_err *err)
+enum hs_rc hs_links_insert(struct hs_db *db, struct hs_pool *pool, int64_t bank_no,
+	const struct hs_link *links, size_t n, struct hs_err *err)
 {
 	struct hs_link *v = hs_pool_memdup(pool, links, n * sizeof(*links)), *old;
 	int64_t *ends = HS_NEW_ARRAY(pool, int64_t, 2 * n + 1), *live;
 	size_t n_ends, n_live, n_old;
-	struct hs_bulk b = hs_bulk_new(db, pool, "INSERT INTO memory_links (bank_no, from_no, to_no, link_type, weight) VALUES ",
+	struct hs_bulk b = hs_bulk_new(db, pool,
+		"INSERT INTO memory_links (bank_no, from_no, to_no, link_type, weight) VALUES ",
 		"(?, ?, ?, ?, ?)", NULL);
 
 	if (!n)
@@ -209,12 +232,15 @@ enum hs_rc hs_links_insert(struct hs_db *db, struct hs_pool *pool, int64_t bank_
 	for (size_t i = 0; i < n; i++) {
 		if (v[i].from_no == v[i].to_no || (i && by_link(&v[i - 1], &v[i]) == 0))
 			continue;
-		if (!hs_nos_has(live, n_live, v[i].from_no) || !hs_nos_has(live, n_live, v[i].to_no))
+		if (!hs_nos_has(live, n_live, v[i].from_no) ||
+			!hs_nos_has(live, n_live, v[i].to_no))
 			continue;
 		if (n_old && bsearch(&v[i], old, n_old, sizeof(*old), by_link))
 			continue;
-		HS_TRY(hs_bulk_add(&b, HS_BINDS(hs_b_int(bank_no), hs_b_int(v[i].from_no), hs_b_int(v[i].to_no),
-			hs_b_str(v[i].type), hs_b_num(v[i].weight)), err));
+		HS_TRY(hs_bulk_add(&b,
+			HS_BINDS(hs_b_int(bank_no), hs_b_int(v[i].from_no), hs_b_int(v[i].to_no),
+				hs_b_str(v[i].type), hs_b_num(v[i].weight)),
+			err));
 	}
 	return hs_bulk_end(&b, err);
 }
@@ -250,7 +276,8 @@ static int by_unit_no(const void *a, const void *b)
 	return x->unit_no < y->unit_no ? -1 : x->unit_no > y->unit_no;
 }
 
-static enum hs_rc load_some(struct hs_db *db, struct hs_pool *pool, int64_t bank_no, const int64_t *nos, size_t n, struct hs_unit_row *out, size_t *ret_n, struct hs_err *err)
+static enum hs_rc load_some(struct hs_db *db, struct hs_pool *pool, int64_t bank_no,
+	const int64_t *nos, size_t n, struct hs_unit_row *out, size_t *ret_n, struct hs_err *err)
 {
 	struct hs_sql q = hs_sql_new(pool);
 	struct hs_rows rows;
@@ -269,7 +296,9 @@ static enum hs_rc load_some(struct hs_db *db, struct hs_pool *pool, int64_t bank
 	return HS_OK;
 }
 
-enum hs_rc hs_units_load(struct hs_db *db, struct hs_pool *pool, int64_t bank_no, const int64_t *unit_nos, size_t n, struct hs_unit_row **ret, size_t *ret_n, struct hs_err *err)
+enum hs_rc hs_units_load(struct hs_db *db, struct hs_pool *pool, int64_t bank_no,
+	const int64_t *unit_nos, size_t n, struct hs_unit_row **ret, size_t *ret_n,
+	struct hs_err *err)
 {
 	size_t n_sorted, m = 0, out = 0;
 	int64_t *sorted = hs_nos_sorted(pool, unit_nos, n, &n_sorted);
@@ -279,14 +308,15 @@ enum hs_rc hs_units_load(struct hs_db *db, struct hs_pool *pool, int64_t bank_no
 	for (size_t i = 0; i < n_sorted; i += HS_IN_MAX) {
 		size_t got;
 
-		HS_TRY(load_some(db, pool, bank_no, sorted + i, n_sorted - i < HS_IN_MAX ? n_sorted - i : HS_IN_MAX,
-			found + m, &got, err));
+		HS_TRY(load_some(db, pool, bank_no, sorted + i,
+			n_sorted - i < HS_IN_MAX ? n_sorted - i : HS_IN_MAX, found + m, &got, err));
 		m += got;
 	}
 	qsort(found, m, sizeof(*found), by_unit_no);
 	for (size_t i = 0; i < n; i++) {
 		struct hs_unit_row probe = {.unit_no = unit_nos[i]};
-		struct hs_unit_row *u = m ? bsearch(&probe, found, m, sizeof(*found), by_unit_no) : NULL;
+		struct hs_unit_row *u =
+			m ? bsearch(&probe, found, m, sizeof(*found), by_unit_no) : NULL;
 
 		if (u)
 			v[out++] = *u;
@@ -296,7 +326,8 @@ enum hs_rc hs_units_load(struct hs_db *db, struct hs_pool *pool, int64_t bank_no
 	return HS_OK;
 }
 
-enum hs_rc hs_units_find(struct hs_db *db, struct hs_pool *pool, int64_t bank_no, const struct hs_strs *ids, int64_t *ret_nos, struct hs_err *err)
+enum hs_rc hs_units_find(struct hs_db *db, struct hs_pool *pool, int64_t bank_no,
+	const struct hs_strs *ids, int64_t *ret_nos, struct hs_err *err)
 {
 	struct hs_sql q = hs_sql_new(pool);
 	struct hs_rows rows;
@@ -317,7 +348,8 @@ enum hs_rc hs_units_find(struct hs_db *db, struct hs_pool *pool, int64_t bank_no
 	return HS_OK;
 }
 
-enum hs_rc hs_units_live(struct hs_db *db, struct hs_pool *pool, int64_t bank_no, const int64_t *unit_nos, size_t n, int64_t **ret, size_t *ret_n, struct hs_err *err)
+enum hs_rc hs_units_live(struct hs_db *db, struct hs_pool *pool, int64_t bank_no,
+	const int64_t *unit_nos, size_t n, int64_t **ret, size_t *ret_n, struct hs_err *err)
 {
 	size_t n_sorted, m = 0;
 	int64_t *sorted = hs_nos_sorted(pool, unit_nos, n, &n_sorted);
@@ -327,9 +359,11 @@ enum hs_rc hs_units_live(struct hs_db *db, struct hs_pool *pool, int64_t bank_no
 		struct hs_sql q = hs_sql_new(pool);
 		struct hs_rows rows;
 
-		hs_sql_add(&q, "SELECT unit_no FROM memory_units WHERE bank_no = ? AND unit_no IN (");
+		hs_sql_add(
+			&q, "SELECT unit_no FROM memory_units WHERE bank_no = ? AND unit_no IN (");
 		hs_sql_bind(&q, hs_b_int(bank_no));
-		hs_sql_list_int(&q, sorted + i, n_sorted - i < HS_IN_MAX ? n_sorted - i : HS_IN_MAX);
+		hs_sql_list_int(
+			&q, sorted + i, n_sorted - i < HS_IN_MAX ? n_sorted - i : HS_IN_MAX);
 		hs_sql_add(&q, ") ORDER BY unit_no");
 		HS_TRY(hs_sql_select(db, &q, &rows, err));
 		for (size_t r = 0; r < rows.n; r++)
@@ -342,16 +376,19 @@ enum hs_rc hs_units_live(struct hs_db *db, struct hs_pool *pool, int64_t bank_no
 
 /* ---- stamps and tags ---- */
 
-enum hs_rc hs_units_mark(struct hs_db *db, struct hs_pool *pool, int64_t bank_no, const int64_t *unit_nos, size_t n, bool failed, int64_t at_us, struct hs_err *err)
+enum hs_rc hs_units_mark(struct hs_db *db, struct hs_pool *pool, int64_t bank_no,
+	const int64_t *unit_nos, size_t n, bool failed, int64_t at_us, struct hs_err *err)
 {
 	for (size_t i = 0; i < n; i += HS_IN_MAX) {
 		struct hs_sql q = hs_sql_new(pool);
 
 		if (at_us == HS_TIME_NONE) {
-			hs_sql_add(&q, "UPDATE memory_units SET consolidated_at = NULL, consolidation_failed_at = NULL");
+			hs_sql_add(&q,
+				"UPDATE memory_units SET consolidated_at = NULL, consolidation_failed_at = NULL");
 		} else {
-			hs_sql_add(&q, failed ? "UPDATE memory_units SET consolidation_failed_at = ?"
-					      : "UPDATE memory_units SET consolidated_at = ?");
+			hs_sql_add(
+				&q, failed ? "UPDATE memory_units SET consolidation_failed_at = ?"
+					   : "UPDATE memory_units SET consolidated_at = ?");
 			hs_sql_bind(&q, hs_b_time(at_us));
 		}
 		hs_sql_add(&q, " WHERE bank_no = ? AND unit_no IN (");
@@ -363,9 +400,12 @@ enum hs_rc hs_units_mark(struct hs_db *db, struct hs_pool *pool, int64_t bank_no
 	return HS_OK;
 }
 
-enum hs_rc hs_unit_retag(struct hs_db *db, struct hs_pool *pool, int64_t bank_no, int64_t stamp_us, int64_t unit_no, const struct hs_strs *old_tags, const struct hs_strs *tags, bool *ret_changed, struct hs_err *err)
+enum hs_rc hs_unit_retag(struct hs_db *db, struct hs_pool *pool, int64_t bank_no, int64_t stamp_us,
+	int64_t unit_no, const struct hs_strs *old_tags, const struct hs_strs *tags,
+	bool *ret_changed, struct hs_err *err)
 {
-	struct hs_strs was = hs_strs_sorted_set(pool, old_tags), now = hs_strs_sorted_set(pool, tags);
+	struct hs_strs was = hs_strs_sorted_set(pool, old_tags),
+		       now = hs_strs_sorted_set(pool, tags);
 	struct hs_bulk b = hs_bulk_new(db, pool, insert_tag, "(?, ?, ?)", NULL);
 	bool same = was.n == now.n;
 
@@ -376,9 +416,13 @@ enum hs_rc hs_unit_retag(struct hs_db *db, struct hs_pool *pool, int64_t bank_no
 		return HS_OK;
 
 	HS_TRY(hs_db_exec(db, sql[SQL_RETAG],
-		HS_BINDS(hs_b_str(tags_json(pool, tags)), hs_b_time(stamp_us), hs_b_int(bank_no), hs_b_int(unit_no)), NULL, err));
-	HS_TRY(hs_db_exec(db, sql[SQL_TAGS_CLEAR], HS_BINDS(hs_b_int(bank_no), hs_b_int(unit_no)), NULL, err));
+		HS_BINDS(hs_b_str(tags_json(pool, tags)), hs_b_time(stamp_us), hs_b_int(bank_no),
+			hs_b_int(unit_no)),
+		NULL, err));
+	HS_TRY(hs_db_exec(db, sql[SQL_TAGS_CLEAR], HS_BINDS(hs_b_int(bank_no), hs_b_int(unit_no)),
+		NULL, err));
 	for (size_t i = 0; i < now.n; i++)
-		HS_TRY(hs_bulk_add(&b, HS_BINDS(hs_b_int(bank_no), hs_b_str(now.v[i]), hs_b_int(unit_no)), err));
+		HS_TRY(hs_bulk_add(&b,
+			HS_BINDS(hs_b_int(bank_no), hs_b_str(now.v[i]), hs_b_int(unit_no)), err));
 	return hs_bulk_end(&b, err);
 }

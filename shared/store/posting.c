@@ -68,10 +68,12 @@ static void settle(struct entries *e)
 }
 
 /* Document frequencies of settled entries change by sign each, in ascending order of terms. */
-static enum hs_rc count_terms(struct hs_db *db, struct hs_pool *pool, int64_t bank_no, const struct entries *e, int sign, struct hs_err *err)
+static enum hs_rc count_terms(struct hs_db *db, struct hs_pool *pool, int64_t bank_no,
+	const struct entries *e, int sign, struct hs_err *err)
 {
-	struct hs_bulk b = hs_bulk_new(db, pool, "INSERT INTO posting_terms (bank_no, term, df) VALUES ",
-		"(?, ?, ?)", " ON DUPLICATE KEY UPDATE df = df + VALUES(df)");
+	struct hs_bulk b =
+		hs_bulk_new(db, pool, "INSERT INTO posting_terms (bank_no, term, df) VALUES ",
+			"(?, ?, ?)", " ON DUPLICATE KEY UPDATE df = df + VALUES(df)");
 
 	for (size_t i = 0, j; i < e->n; i = j) {
 		struct hs_bind row[3];
@@ -86,16 +88,19 @@ static enum hs_rc count_terms(struct hs_db *db, struct hs_pool *pool, int64_t ba
 	return hs_bulk_end(&b, err);
 }
 
-static enum hs_rc count_units(struct hs_db *db, int64_t bank_no, int64_t units, int64_t total_len, struct hs_err *err)
+static enum hs_rc count_units(
+	struct hs_db *db, int64_t bank_no, int64_t units, int64_t total_len, struct hs_err *err)
 {
 	return hs_db_exec(db, sql[SQL_ADD_STATS],
 		HS_BINDS(hs_b_int(bank_no), hs_b_int(units), hs_b_int(total_len)), NULL, err);
 }
 
-enum hs_rc hs_postings_add(struct hs_db *db, struct hs_pool *pool, int64_t bank_no, const struct hs_unit *units, size_t n, struct hs_err *err)
+enum hs_rc hs_postings_add(struct hs_db *db, struct hs_pool *pool, int64_t bank_no,
+	const struct hs_unit *units, size_t n, struct hs_err *err)
 {
 	struct hs_bulk b = hs_bulk_new(db, pool,
-		"INSERT INTO postings (bank_no, term, unit_no, fact_type, tf, len) VALUES ", "(?, ?, ?, ?, ?, ?)", NULL);
+		"INSERT INTO postings (bank_no, term, unit_no, fact_type, tf, len) VALUES ",
+		"(?, ?, ?, ?, ?, ?)", NULL);
 	struct entries e = {0};
 	size_t total = 0;
 	int64_t total_len = 0;
@@ -114,8 +119,9 @@ enum hs_rc hs_postings_add(struct hs_db *db, struct hs_pool *pool, int64_t bank_
 	settle(&e);
 	for (size_t i = 0; i < e.n; i++) {
 		const struct entry *p = &e.v[i];
-		struct hs_bind row[] = {hs_b_int(bank_no), hs_b_int(p->term), hs_b_int(p->unit_no), hs_b_int(p->type),
-			hs_b_int(p->tf > TF_MAX ? TF_MAX : p->tf), hs_b_int(p->len > LEN_MAX ? LEN_MAX : p->len)};
+		struct hs_bind row[] = {hs_b_int(bank_no), hs_b_int(p->term), hs_b_int(p->unit_no),
+			hs_b_int(p->type), hs_b_int(p->tf > TF_MAX ? TF_MAX : p->tf),
+			hs_b_int(p->len > LEN_MAX ? LEN_MAX : p->len)};
 
 		HS_TRY(hs_bulk_add(&b, row, HS_COUNT(row), err));
 	}
@@ -125,13 +131,15 @@ enum hs_rc hs_postings_add(struct hs_db *db, struct hs_pool *pool, int64_t bank_
 }
 
 /* Terms of a stored unit from its packed form. */
-static enum hs_rc unpack(struct hs_pool *pool, const struct hs_val *blob, int64_t unit_no, struct entries *e, int64_t *total_len, struct hs_err *err)
+static enum hs_rc unpack(struct hs_pool *pool, const struct hs_val *blob, int64_t unit_no,
+	struct entries *e, int64_t *total_len, struct hs_err *err)
 {
 	uint32_t len;
 	size_t n;
 
 	if (blob->n < 4 || (blob->n - 4) % 8)
-		return hs_fail(err, HS_E_PARSE, "packed terms of unit %lld have %zu bytes", (long long)unit_no, blob->n);
+		return hs_fail(err, HS_E_PARSE, "packed terms of unit %lld have %zu bytes",
+			(long long)unit_no, blob->n);
 	memcpy(&len, blob->s, 4);
 	*total_len += len;
 	n = (blob->n - 4) / 8;
@@ -145,12 +153,14 @@ static enum hs_rc unpack(struct hs_pool *pool, const struct hs_val *blob, int64_
 	return HS_OK;
 }
 
-static enum hs_rc delete_unit(struct hs_db *db, struct hs_pool *pool, int64_t bank_no, int64_t unit_no, const int64_t *terms, size_t n, struct hs_err *err)
+static enum hs_rc delete_unit(struct hs_db *db, struct hs_pool *pool, int64_t bank_no,
+	int64_t unit_no, const int64_t *terms, size_t n, struct hs_err *err)
 {
 	for (size_t i = 0; i < n; i += HS_IN_MAX) {
 		struct hs_sql q = hs_sql_new(pool);
 
-		hs_sql_add(&q, "DELETE FROM postings WHERE bank_no = ? AND unit_no = ? AND term IN (");
+		hs_sql_add(
+			&q, "DELETE FROM postings WHERE bank_no = ? AND unit_no = ? AND term IN (");
 		hs_sql_bind(&q, hs_b_int(bank_no));
 		hs_sql_bind(&q, hs_b_int(unit_no));
 		hs_sql_list_int(&q, terms + i, n - i < HS_IN_MAX ? n - i : HS_IN_MAX);
@@ -161,7 +171,8 @@ static enum hs_rc delete_unit(struct hs_db *db, struct hs_pool *pool, int64_t ba
 }
 
 /* Terms whose frequency fell to nothing leave the table. */
-static enum hs_rc drop_empty(struct hs_db *db, struct hs_pool *pool, int64_t bank_no, const struct entries *e, struct hs_err *err)
+static enum hs_rc drop_empty(struct hs_db *db, struct hs_pool *pool, int64_t bank_no,
+	const struct entries *e, struct hs_err *err)
 {
 	int64_t *terms = HS_NEW_ARRAY(pool, int64_t, e->n + 1);
 	size_t n = 0;
@@ -172,7 +183,8 @@ static enum hs_rc drop_empty(struct hs_db *db, struct hs_pool *pool, int64_t ban
 	for (size_t i = 0; i < n; i += HS_IN_MAX) {
 		struct hs_sql q = hs_sql_new(pool);
 
-		hs_sql_add(&q, "DELETE FROM posting_terms WHERE bank_no = ? AND df <= 0 AND term IN (");
+		hs_sql_add(&q,
+			"DELETE FROM posting_terms WHERE bank_no = ? AND df <= 0 AND term IN (");
 		hs_sql_bind(&q, hs_b_int(bank_no));
 		hs_sql_list_int(&q, terms + i, n - i < HS_IN_MAX ? n - i : HS_IN_MAX);
 		hs_sql_add(&q, ")");
@@ -182,14 +194,16 @@ static enum hs_rc drop_empty(struct hs_db *db, struct hs_pool *pool, int64_t ban
 }
 
 /* Take up to HS_IN_MAX units out. */
-static enum hs_rc remove_some(struct hs_db *db, struct hs_pool *pool, int64_t bank_no, const int64_t *unit_nos, size_t n, struct hs_err *err)
+static enum hs_rc remove_some(struct hs_db *db, struct hs_pool *pool, int64_t bank_no,
+	const int64_t *unit_nos, size_t n, struct hs_err *err)
 {
 	struct hs_sql q = hs_sql_new(pool);
 	struct hs_rows rows;
 	struct entries e = {0};
 	int64_t total_len = 0, units = 0;
 
-	hs_sql_add(&q, "SELECT unit_no, terms FROM memory_units WHERE bank_no = ? AND unit_no IN (");
+	hs_sql_add(
+		&q, "SELECT unit_no, terms FROM memory_units WHERE bank_no = ? AND unit_no IN (");
 	hs_sql_bind(&q, hs_b_int(bank_no));
 	hs_sql_list_int(&q, unit_nos, n);
 	hs_sql_add(&q, ") AND terms IS NOT NULL ORDER BY unit_no");
@@ -215,14 +229,17 @@ static enum hs_rc remove_some(struct hs_db *db, struct hs_pool *pool, int64_t ba
 	return count_units(db, bank_no, -units, -total_len, err);
 }
 
-enum hs_rc hs_postings_remove(struct hs_db *db, struct hs_pool *pool, int64_t bank_no, const int64_t *unit_nos, size_t n, struct hs_err *err)
+enum hs_rc hs_postings_remove(struct hs_db *db, struct hs_pool *pool, int64_t bank_no,
+	const int64_t *unit_nos, size_t n, struct hs_err *err)
 {
 	for (size_t i = 0; i < n; i += HS_IN_MAX)
-		HS_TRY(remove_some(db, pool, bank_no, unit_nos + i, n - i < HS_IN_MAX ? n - i : HS_IN_MAX, err));
+		HS_TRY(remove_some(db, pool, bank_no, unit_nos + i,
+			n - i < HS_IN_MAX ? n - i : HS_IN_MAX, err));
 	return HS_OK;
 }
 
-enum hs_rc hs_posting_stats(struct hs_db *db, struct hs_pool *pool, int64_t bank_no, struct hs_term_df *terms, size_t n, struct hs_posting_stats *ret, struct hs_err *err)
+enum hs_rc hs_posting_stats(struct hs_db *db, struct hs_pool *pool, int64_t bank_no,
+	struct hs_term_df *terms, size_t n, struct hs_posting_stats *ret, struct hs_err *err)
 {
 	struct hs_sql q = hs_sql_new(pool);
 	int64_t *list = HS_NEW_ARRAY(pool, int64_t, n + 1);
@@ -270,7 +287,9 @@ static enum hs_rc each_row(void *arg, const struct hs_val *row, size_t cols, str
 	return HS_OK;
 }
 
-enum hs_rc hs_postings_each(struct hs_db *db, struct hs_pool *pool, int64_t bank_no, const struct hs_term_df *terms, size_t n, const struct hs_scope *scope, hs_posting_fn *fn, void *arg, struct hs_err *err)
+enum hs_rc hs_postings_each(struct hs_db *db, struct hs_pool *pool, int64_t bank_no,
+	const struct hs_term_df *terms, size_t n, const struct hs_scope *scope, hs_posting_fn *fn,
+	void *arg, struct hs_err *err)
 {
 	struct each e = {fn, arg};
 	int64_t *list = HS_NEW_ARRAY(pool, int64_t, n + 1);

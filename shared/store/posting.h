@@ -19,9 +19,11 @@ static inline int64_t hs_posting_term(uint64_t hash)
 struct hs_bind hs_posting_pack(struct hs_pool *pool, const struct hs_terms *terms);
 
 /* Index the units (unit_no, type, terms). */
-HS_MUST enum hs_rc hs_postings_add(struct hs_db *db, struct hs_pool *pool, int64_t bank_no, const struct hs_unit *units, size_t n, struct hs_err *err);
+HS_MUST enum hs_rc hs_postings_add(struct hs_db *db, struct hs_pool *pool, int64_t bank_no,
+	const struct hs_unit *units, size_t n, struct hs_err *err);
 /* Take the units out again (memory_units rows still stand). */
-HS_MUST enum hs_rc hs_postings_remove(struct hs_db *db, struct hs_pool *pool, int64_t bank_no, const int64_t *unit_nos, size_t n, struct hs_err *err);
+HS_MUST enum hs_rc hs_postings_remove(struct hs_db *db, struct hs_pool *pool, int64_t bank_no,
+	const int64_t *unit_nos, size_t n, struct hs_err *err);
 
 struct hs_posting_stats {
 	int64_t units, total_len;
@@ -31,7 +33,8 @@ struct hs_term_df {
 	int64_t df;
 };
 /* Statistics of the bank and the frequency of each term; terms nobody has get df 0. */
-HS_MUST enum hs_rc hs_posting_stats(struct hs_db *db, struct hs_pool *pool, int64_t bank_no, struct hs_term_df *terms, size_t n, struct hs_posting_stats *ret, struct hs_err *err);
+HS_MUST enum hs_rc hs_posting_stats(struct hs_db *db, struct hs_pool *pool, int64_t bank_no,
+	struct hs_term_df *terms, size_t n, struct hs_posting_stats *ret, struct hs_err *err);
 
 struct hs_posting {
 	int64_t term;
@@ -41,7 +44,9 @@ struct hs_posting {
 };
 typedef void hs_posting_fn(void *arg, const struct hs_posting *p);
 /* Stream the postings of the terms whose units pass the scope. */
-HS_MUST enum hs_rc hs_postings_each(struct hs_db *db, struct hs_pool *pool, int64_t bank_no, const struct hs_term_df *terms, size_t n, const struct hs_scope *scope, hs_posting_fn *fn, void *arg, struct hs_err *err);
+HS_MUST enum hs_rc hs_postings_each(struct hs_db *db, struct hs_pool *pool, int64_t bank_no,
+	const struct hs_term_df *terms, size_t n, const struct hs_scope *scope, hs_posting_fn *fn,
+	void *arg, struct hs_err *err);
 
 extern const struct hs_sql_list hs_posting_sql;
 

@@ -9,11 +9,13 @@ enum { SQL_FIND, SQL_MAKE, SQL_FOREIGN };
 static const char *const sql[] = {
 	[SQL_FIND] = "SELECT embedder_no FROM embedders WHERE tag = ?",
 	[SQL_MAKE] = "INSERT INTO embedders (tag) VALUES (?)",
-	[SQL_FOREIGN] = "SELECT COUNT(*) FROM unit_embeddings WHERE bank_no = ? AND embedder_no <> ?",
+	[SQL_FOREIGN] =
+		"SELECT COUNT(*) FROM unit_embeddings WHERE bank_no = ? AND embedder_no <> ?",
 };
 HS_SQL_LIST(hs_vector_sql, sql);
 
-enum hs_rc hs_embedder_find(struct hs_db *db, struct hs_pool *pool, const char *tag, int64_t *ret_no, struct hs_err *err)
+enum hs_rc hs_embedder_find(struct hs_db *db, struct hs_pool *pool, const char *tag,
+	int64_t *ret_no, struct hs_err *err)
 {
 	struct hs_rows rows;
 
@@ -26,7 +28,8 @@ enum hs_rc hs_embedder_find(struct hs_db *db, struct hs_pool *pool, const char *
 	return HS_OK;
 }
 
-enum hs_rc hs_embedder_no(struct hs_db *db, struct hs_pool *pool, const char *tag, int64_t *ret_no, struct hs_err *err)
+enum hs_rc hs_embedder_no(struct hs_db *db, struct hs_pool *pool, const char *tag, int64_t *ret_no,
+	struct hs_err *err)
 {
 	enum hs_rc rc;
 
@@ -37,10 +40,13 @@ enum hs_rc hs_embedder_no(struct hs_db *db, struct hs_pool *pool, const char *ta
 	if (rc != HS_OK && rc != HS_E_DB_DUPLICATE)
 		return rc;
 	HS_TRY(hs_embedder_find(db, pool, tag, ret_no, err));
-	return *ret_no ? HS_OK : hs_fail(err, HS_E_DB, "embedder %s is neither there nor could be made", tag);
+	return *ret_no ? HS_OK
+		       : hs_fail(err, HS_E_DB, "embedder %s is neither there nor could be made",
+				 tag);
 }
 
-enum hs_rc hs_vectors_put(struct hs_db *db, struct hs_pool *pool, int64_t bank_no, const struct hs_unit *units, size_t n, struct hs_err *err)
+enum hs_rc hs_vectors_put(struct hs_db *db, struct hs_pool *pool, int64_t bank_no,
+	const struct hs_unit *units, size_t n, struct hs_err *err)
 {
 	struct hs_bulk b = hs_bulk_new(db, pool,
 		"INSERT INTO unit_embeddings (bank_no, unit_no, embedder_no, fact_type, vec) VALUES ",
@@ -48,8 +54,9 @@ enum hs_rc hs_vectors_put(struct hs_db *db, struct hs_pool *pool, int64_t bank_n
 
 	for (size_t i = 0; i < n; i++) {
 		const struct hs_unit *u = &units[i];
-		struct hs_bind row[] = {hs_b_int(bank_no), hs_b_int(u->unit_no), hs_b_int(u->embedder_no),
-			hs_b_int(u->type), hs_b_blob(u->vec, u->dim * sizeof(float))};
+		struct hs_bind row[] = {hs_b_int(bank_no), hs_b_int(u->unit_no),
+			hs_b_int(u->embedder_no), hs_b_int(u->type),
+			hs_b_blob(u->vec, u->dim * sizeof(float))};
 
 		if (u->vec && u->embedder_no)
 			HS_TRY(hs_bulk_add(&b, row, HS_COUNT(row), err));
@@ -57,7 +64,8 @@ enum hs_rc hs_vectors_put(struct hs_db *db, struct hs_pool *pool, int64_t bank_n
 	return hs_bulk_end(&b, err);
 }
 
-enum hs_rc hs_vectors_remove(struct hs_db *db, struct hs_pool *pool, int64_t bank_no, const int64_t *unit_nos, size_t n, struct hs_err *err)
+enum hs_rc hs_vectors_remove(struct hs_db *db, struct hs_pool *pool, int64_t bank_no,
+	const int64_t *unit_nos, size_t n, struct hs_err *err)
 {
 	for (size_t i = 0; i < n; i += HS_IN_MAX) {
 		struct hs_sql q = hs_sql_new(pool);
@@ -75,7 +83,7 @@ struct each {
 	hs_vector_fn *fn;
 	void *arg;
 	size_t dim;
-	float *vec;  /* aligned copy: a row's bytes need not be */
+	float *vec; /* aligned copy: a row's bytes need not be */
 };
 
 static enum hs_rc each_row(void *arg, const struct hs_val *row, size_t cols, struct hs_err *err)
@@ -91,7 +99,9 @@ static enum hs_rc each_row(void *arg, const struct hs_val *row, size_t cols, str
 	return HS_OK;
 }
 
-enum hs_rc hs_vectors_each(struct hs_db *db, struct hs_pool *pool, int64_t bank_no, int64_t embedder_no, size_t dim, const struct hs_scope *scope, int64_t newest_max, hs_vector_fn *fn, void *arg, struct hs_err *err)
+enum hs_rc hs_vectors_each(struct hs_db *db, struct hs_pool *pool, int64_t bank_no,
+	int64_t embedder_no, size_t dim, const struct hs_scope *scope, int64_t newest_max,
+	hs_vector_fn *fn, void *arg, struct hs_err *err)
 {
 	struct each e = {fn, arg, dim, hs_pool_alloc(pool, (dim + 1) * sizeof(float))};
 	struct hs_sql q = hs_sql_new(pool);
@@ -109,11 +119,13 @@ enum hs_rc hs_vectors_each(struct hs_db *db, struct hs_pool *pool, int64_t bank_
 	return hs_db_each(db, q.text->data, q.binds, q.n, each_row, &e, err);
 }
 
-enum hs_rc hs_vectors_foreign(struct hs_db *db, struct hs_pool *pool, int64_t bank_no, int64_t embedder_no, int64_t *ret_n, struct hs_err *err)
+enum hs_rc hs_vectors_foreign(struct hs_db *db, struct hs_pool *pool, int64_t bank_no,
+	int64_t embedder_no, int64_t *ret_n, struct hs_err *err)
 {
 	struct hs_rows rows;
 
-	HS_TRY(hs_db_select(db, pool, sql[SQL_FOREIGN], HS_BINDS(hs_b_int(bank_no), hs_b_int(embedder_no)), &rows, err));
+	HS_TRY(hs_db_select(db, pool, sql[SQL_FOREIGN],
+		HS_BINDS(hs_b_int(bank_no), hs_b_int(embedder_no)), &rows, err));
 	*ret_n = rows.n ? hs_row(&rows, 0)[0].i : 0;
 	return HS_OK;
 }
@@ -122,7 +134,8 @@ enum hs_rc hs_vectors_foreign(struct hs_db *db, struct hs_pool *pool, int64_t ba
 typedef float lanes __attribute__((vector_size(32)));
 #define STEP 32
 
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__)
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) &&                             \
+	!defined(__SANITIZE_ADDRESS__)
 #define CLONES __attribute__((target_clones("avx2", "default")))
 #else
 #define CLONES

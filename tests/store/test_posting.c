@@ -37,7 +37,8 @@ static int64_t number(struct fixture *f, const char *sql)
 {
 	struct hs_rows rows;
 
-	OK(f, hs_db_select(f->db, f->pool, sql, HS_BINDS(hs_b_int(f->bank.bank_no)), &rows, &f->err));
+	OK(f, hs_db_select(
+		      f->db, f->pool, sql, HS_BINDS(hs_b_int(f->bank.bank_no)), &rows, &f->err));
 	return rows.n ? hs_row(&rows, 0)[0].i : -1;
 }
 
@@ -46,7 +47,7 @@ static int64_t number(struct fixture *f, const char *sql)
 struct made {
 	struct hs_unit *units;
 	size_t n;
-	const char *names;              /* entities of every unit, separated by '|' */
+	const char *names; /* entities of every unit, separated by '|' */
 };
 
 static enum hs_rc insert(struct fixture *f, int64_t stamp_us, void *arg, struct hs_err *err)
@@ -56,7 +57,8 @@ static enum hs_rc insert(struct fixture *f, int64_t stamp_us, void *arg, struct 
 
 	for (size_t i = 0; i < m->n; i++) {
 		hs_unit_terms(f->pool, &m->units[i]);
-		uses[i] = (struct hs_entity_use){hs_str_split(f->pool, m->names, '|'), HS_TIME_NONE, NULL};
+		uses[i] = (struct hs_entity_use){
+			hs_str_split(f->pool, m->names, '|'), HS_TIME_NONE, NULL};
 	}
 	HS_TRY(hs_entities_use(f->db, f->pool, f->bank.bank_no, stamp_us, uses, m->n, err));
 	for (size_t i = 0; i < m->n; i++) {
@@ -66,7 +68,8 @@ static enum hs_rc insert(struct fixture *f, int64_t stamp_us, void *arg, struct 
 	return hs_units_insert(f->db, f->pool, f->bank.bank_no, stamp_us, m->units, m->n, err);
 }
 
-static void add(struct fixture *f, struct made *m, const char *const *texts, size_t n, const char *names)
+static void add(
+	struct fixture *f, struct made *m, const char *const *texts, size_t n, const char *names)
 {
 	*m = (struct made){HS_NEW_ARRAY(f->pool, struct hs_unit, n), n, names};
 	for (size_t i = 0; i < n; i++)
@@ -102,7 +105,8 @@ static int64_t df(struct fixture *f, const char *word)
 	return t.df;
 }
 
-static const char *const texts[] = {"Green tea from Uji", "Green apples, green pears", "Tea houses of Kyoto"};
+static const char *const texts[] = {
+	"Green tea from Uji", "Green apples, green pears", "Tea houses of Kyoto"};
 
 static void frequencies_are_exact_both_ways(void **state)
 {
@@ -114,8 +118,11 @@ static void frequencies_are_exact_both_ways(void **state)
 	assert_int_equal(df(f, "tea"), 2);
 	assert_int_equal(df(f, "kyoto"), 1);
 	assert_int_equal(number(f, "SELECT units FROM posting_stats WHERE bank_no = ?"), 3);
-	assert_int_equal(number(f, "SELECT SUM(tf) - MAX(len) FROM postings WHERE bank_no = ? GROUP BY unit_no "
-		"ORDER BY 1 DESC LIMIT 1"), 0);
+	assert_int_equal(
+		number(f,
+			"SELECT SUM(tf) - MAX(len) FROM postings WHERE bank_no = ? GROUP BY unit_no "
+			"ORDER BY 1 DESC LIMIT 1"),
+		0);
 	one = (struct made){all.units + 1, 1, NULL};
 	run(f, erase, &one);
 	assert_int_equal(df(f, "green"), 1);
@@ -127,7 +134,8 @@ static void frequencies_are_exact_both_ways(void **state)
 	run(f, erase, &one);
 	assert_int_equal(number(f, "SELECT COUNT(*) FROM postings WHERE bank_no = ?"), 0);
 	assert_int_equal(number(f, "SELECT COUNT(*) FROM posting_terms WHERE bank_no = ?"), 0);
-	assert_int_equal(number(f, "SELECT units + total_len FROM posting_stats WHERE bank_no = ?"), 0);
+	assert_int_equal(
+		number(f, "SELECT units + total_len FROM posting_stats WHERE bank_no = ?"), 0);
 }
 
 static void entity_counters_follow_their_units(void **state)
@@ -138,15 +146,26 @@ static void entity_counters_follow_their_units(void **state)
 	add(f, &first, texts, 2, "Alice|Kyoto");
 	add(f, &second, texts + 2, 1, "ALICE|Bob");
 	assert_int_equal(number(f, "SELECT COUNT(*) FROM entities WHERE bank_no = ?"), 3);
-	assert_int_equal(number(f, "SELECT mention_count FROM entities WHERE bank_no = ? AND name_key = 'alice'"), 3);
-	assert_int_equal(number(f, "SELECT MAX(cooccurrence_count) FROM entity_cooccurrences WHERE bank_no = ?"), 2);
+	assert_int_equal(
+		number(f,
+			"SELECT mention_count FROM entities WHERE bank_no = ? AND name_key = 'alice'"),
+		3);
+	assert_int_equal(
+		number(f,
+			"SELECT MAX(cooccurrence_count) FROM entity_cooccurrences WHERE bank_no = ?"),
+		2);
 	run(f, erase, &first);
-	assert_int_equal(number(f, "SELECT mention_count FROM entities WHERE bank_no = ? AND name_key = 'alice'"), 1);
+	assert_int_equal(
+		number(f,
+			"SELECT mention_count FROM entities WHERE bank_no = ? AND name_key = 'alice'"),
+		1);
 	assert_int_equal(number(f, "SELECT COUNT(*) FROM entities WHERE bank_no = ?"), 2);
-	assert_int_equal(number(f, "SELECT COUNT(*) FROM entity_cooccurrences WHERE bank_no = ?"), 1);
+	assert_int_equal(
+		number(f, "SELECT COUNT(*) FROM entity_cooccurrences WHERE bank_no = ?"), 1);
 	run(f, erase, &second);
 	assert_int_equal(number(f, "SELECT COUNT(*) FROM entities WHERE bank_no = ?"), 0);
-	assert_int_equal(number(f, "SELECT COUNT(*) FROM entity_cooccurrences WHERE bank_no = ?"), 0);
+	assert_int_equal(
+		number(f, "SELECT COUNT(*) FROM entity_cooccurrences WHERE bank_no = ?"), 0);
 }
 
 /* ---- searching ---- */
@@ -192,17 +211,20 @@ static void postings_respect_the_scope(void **state)
 	run(f, insert, &m);
 	hs_words_query(f->pool, "lighthouse", NULL, &q);
 	t = (struct hs_term_df){hs_posting_term(q.v[0].hash), 3};
-	OK(f, hs_postings_each(f->db, f->pool, f->bank.bank_no, &t, 1, &scope, saw_posting, &seen, &f->err));
+	OK(f, hs_postings_each(
+		      f->db, f->pool, f->bank.bank_no, &t, 1, &scope, saw_posting, &seen, &f->err));
 	assert_int_equal(seen.n, 3);
 	scope.facts = HS_FACT_BIT(HS_OBSERVATION);
 	seen.n = 0;
-	OK(f, hs_postings_each(f->db, f->pool, f->bank.bank_no, &t, 1, &scope, saw_posting, &seen, &f->err));
+	OK(f, hs_postings_each(
+		      f->db, f->pool, f->bank.bank_no, &t, 1, &scope, saw_posting, &seen, &f->err));
 	assert_int_equal(seen.n, 1);
 	scope = hs_scope_all();
 	hs_strs_add(f->pool, &scope.tags, "sea");
 	scope.match = HS_ANY_STRICT;
 	seen.n = 0;
-	OK(f, hs_postings_each(f->db, f->pool, f->bank.bank_no, &t, 1, &scope, saw_posting, &seen, &f->err));
+	OK(f, hs_postings_each(
+		      f->db, f->pool, f->bank.bank_no, &t, 1, &scope, saw_posting, &seen, &f->err));
 	assert_int_equal(seen.n, 1);
 	assert_int_equal(seen.last, m.units[1].unit_no);
 }
@@ -216,8 +238,10 @@ static void vectors_of_another_embedder_are_left_out(void **state)
 	int64_t ours, theirs, foreign, none;
 	struct made m;
 
-	OK(f, hs_embedder_no(f->db, f->pool, hs_pool_printf(f->pool, "ours-%s", f->bank.bank_id), &ours, &f->err));
-	OK(f, hs_embedder_no(f->db, f->pool, hs_pool_printf(f->pool, "theirs-%s", f->bank.bank_id), &theirs, &f->err));
+	OK(f, hs_embedder_no(f->db, f->pool, hs_pool_printf(f->pool, "ours-%s", f->bank.bank_id),
+		      &ours, &f->err));
+	OK(f, hs_embedder_no(f->db, f->pool, hs_pool_printf(f->pool, "theirs-%s", f->bank.bank_id),
+		      &theirs, &f->err));
 	OK(f, hs_embedder_find(f->db, f->pool, "never seen", &none, &f->err));
 	assert_int_equal(none, 0);
 	assert_true(ours && theirs && ours != theirs);
@@ -229,7 +253,8 @@ static void vectors_of_another_embedder_are_left_out(void **state)
 		m.units[i].embedder_no = i ? theirs : ours;
 	}
 	run(f, insert, &m);
-	OK(f, hs_vectors_each(f->db, f->pool, f->bank.bank_no, ours, 3, &scope, 0, saw_vector, &seen, &f->err));
+	OK(f, hs_vectors_each(f->db, f->pool, f->bank.bank_no, ours, 3, &scope, 0, saw_vector,
+		      &seen, &f->err));
 	assert_int_equal(seen.n, 1);
 	assert_int_equal(seen.last, m.units[0].unit_no);
 	OK(f, hs_vectors_foreign(f->db, f->pool, f->bank.bank_no, ours, &foreign, &f->err));
@@ -267,7 +292,8 @@ static enum hs_rc observe(struct fixture *f, int64_t stamp_us, void *arg, struct
 	struct observe *o = arg;
 
 	hs_unit_terms(f->pool, &o->unit);
-	return hs_observation_insert(f->db, f->pool, f->bank.bank_no, stamp_us, &o->unit, o->sources, o->n, &o->made, err);
+	return hs_observation_insert(f->db, f->pool, f->bank.bank_no, stamp_us, &o->unit,
+		o->sources, o->n, &o->made, err);
 }
 
 static enum hs_rc apply(struct fixture *f, int64_t stamp_us, void *arg, struct hs_err *err)
@@ -294,8 +320,10 @@ static void proof_count_is_the_number_of_distinct_live_sources(void **state)
 	struct fixture *f = *state;
 	struct made facts;
 	struct observe o = {.unit = hs_unit_new(HS_OBSERVATION, "Alice drinks tea")}, none = o;
-	struct hs_observation_change c = {.event_us = HS_TIME_NONE, .occurred_start_us = HS_TIME_NONE,
-		.occurred_end_us = HS_TIME_NONE, .mentioned_us = HS_TIME_NONE};
+	struct hs_observation_change c = {.event_us = HS_TIME_NONE,
+		.occurred_start_us = HS_TIME_NONE,
+		.occurred_end_us = HS_TIME_NONE,
+		.mentioned_us = HS_TIME_NONE};
 	struct hs_unit_row before, after;
 	int64_t sources[4];
 
@@ -331,7 +359,8 @@ static void proof_count_is_the_number_of_distinct_live_sources(void **state)
 	run(f, apply, &c);
 	assert_true(load(f, o.unit.unit_no).updated_us > before.updated_us);
 	assert_int_equal(df(f, "coffee"), 1);
-	assert_int_equal(number(f, "SELECT COUNT(*) FROM observation_history WHERE bank_no = ?"), 1);
+	assert_int_equal(
+		number(f, "SELECT COUNT(*) FROM observation_history WHERE bank_no = ?"), 1);
 }
 
 static enum hs_rc mark_done(struct fixture *f, int64_t stamp_us, void *arg, struct hs_err *err)
@@ -339,7 +368,8 @@ static enum hs_rc mark_done(struct fixture *f, int64_t stamp_us, void *arg, stru
 	const struct made *m = arg;
 
 	for (size_t i = 0; i < m->n; i++)
-		HS_TRY(hs_units_mark(f->db, f->pool, f->bank.bank_no, &m->units[i].unit_no, 1, false, stamp_us, err));
+		HS_TRY(hs_units_mark(f->db, f->pool, f->bank.bank_no, &m->units[i].unit_no, 1,
+			false, stamp_us, err));
 	return HS_OK;
 }
 
@@ -359,12 +389,17 @@ static void deleting_a_source_sweeps_its_observations(void **state)
 	run(f, mark_done, &facts);
 	one = (struct made){facts.units, 1, NULL};
 	run(f, erase, &one);
-	assert_int_equal(number(f, "SELECT COUNT(*) FROM memory_units WHERE bank_no = ? AND fact_type = 'observation'"), 0);
-	assert_int_equal(number(f, "SELECT COUNT(*) FROM observation_sources WHERE bank_no = ?"), 0);
+	assert_int_equal(
+		number(f,
+			"SELECT COUNT(*) FROM memory_units WHERE bank_no = ? AND fact_type = 'observation'"),
+		0);
+	assert_int_equal(
+		number(f, "SELECT COUNT(*) FROM observation_sources WHERE bank_no = ?"), 0);
 	/* the co-source is pending again, the third fact is not; neither has moved */
 	assert_int_equal(load(f, facts.units[1].unit_no).consolidated_us == HS_TIME_NONE, 1);
 	assert_int_equal(load(f, facts.units[2].unit_no).consolidated_us == HS_TIME_NONE, 0);
-	assert_true(load(f, facts.units[1].unit_no).updated_us == load(f, facts.units[2].unit_no).updated_us);
+	assert_true(load(f, facts.units[1].unit_no).updated_us ==
+		    load(f, facts.units[2].unit_no).updated_us);
 }
 
 static void links_are_one_a_pair(void **state)
@@ -387,7 +422,8 @@ static void links_are_one_a_pair(void **state)
 static void test_retain_case_47_chunk_ids_never_collide(void **state)
 {
 	struct fixture *f = *state;
-	const char *one = hs_chunk_id(f->pool, "a_b", "c", 0), *two = hs_chunk_id(f->pool, "a", "b_c", 0), *bank, *document;
+	const char *one = hs_chunk_id(f->pool, "a_b", "c", 0),
+		   *two = hs_chunk_id(f->pool, "a", "b_c", 0), *bank, *document;
 	int64_t index;
 
 	assert_string_not_equal(one, two);
@@ -395,7 +431,8 @@ static void test_retain_case_47_chunk_ids_never_collide(void **state)
 	assert_true(hs_chunk_id_parse(f->pool, two, &bank, &document, &index));
 	assert_string_equal(bank, "a");
 	assert_string_equal(document, "b_c");
-	assert_true(hs_chunk_id_parse(f->pool, hs_chunk_id(f->pool, "~5F", "_~_", 7), &bank, &document, &index));
+	assert_true(hs_chunk_id_parse(
+		f->pool, hs_chunk_id(f->pool, "~5F", "_~_", 7), &bank, &document, &index));
 	assert_string_equal(bank, "~5F");
 	assert_string_equal(document, "_~_");
 	assert_int_equal(index, 7);
@@ -407,16 +444,23 @@ static void test_retain_case_47_chunk_ids_never_collide(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(frequencies_are_exact_both_ways, fixture_setup, fixture_teardown),
-		cmocka_unit_test_setup_teardown(entity_counters_follow_their_units, fixture_setup, fixture_teardown),
-		cmocka_unit_test_setup_teardown(postings_respect_the_scope, fixture_setup, fixture_teardown),
-		cmocka_unit_test_setup_teardown(vectors_of_another_embedder_are_left_out, fixture_setup, fixture_teardown),
+		cmocka_unit_test_setup_teardown(
+			frequencies_are_exact_both_ways, fixture_setup, fixture_teardown),
+		cmocka_unit_test_setup_teardown(
+			entity_counters_follow_their_units, fixture_setup, fixture_teardown),
+		cmocka_unit_test_setup_teardown(
+			postings_respect_the_scope, fixture_setup, fixture_teardown),
+		cmocka_unit_test_setup_teardown(
+			vectors_of_another_embedder_are_left_out, fixture_setup, fixture_teardown),
 		cmocka_unit_test(dot_products_of_all_lengths),
-		cmocka_unit_test_setup_teardown(proof_count_is_the_number_of_distinct_live_sources, fixture_setup,
-			fixture_teardown),
-		cmocka_unit_test_setup_teardown(deleting_a_source_sweeps_its_observations, fixture_setup, fixture_teardown),
-		cmocka_unit_test_setup_teardown(links_are_one_a_pair, fixture_setup, fixture_teardown),
-		cmocka_unit_test_setup_teardown(test_retain_case_47_chunk_ids_never_collide, fixture_setup, fixture_teardown),
+		cmocka_unit_test_setup_teardown(proof_count_is_the_number_of_distinct_live_sources,
+			fixture_setup, fixture_teardown),
+		cmocka_unit_test_setup_teardown(
+			deleting_a_source_sweeps_its_observations, fixture_setup, fixture_teardown),
+		cmocka_unit_test_setup_teardown(
+			links_are_one_a_pair, fixture_setup, fixture_teardown),
+		cmocka_unit_test_setup_teardown(test_retain_case_47_chunk_ids_never_collide,
+			fixture_setup, fixture_teardown),
 	};
 
 	if (!getenv("HS_TEST_DB_SOCKET") || !getenv("HS_TEST_DB_NAME"))

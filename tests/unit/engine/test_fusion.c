@@ -29,7 +29,8 @@ static void assert_order(const struct hs_fused *f, size_t n, const int64_t *want
 	assert_int_equal(n, n_want);
 	for (size_t i = 0; i < n; i++)
 		if (f[i].unit_no != want[i])
-			fail_msg("place %zu: unit %lld, want %lld", i, (long long)f[i].unit_no, (long long)want[i]);
+			fail_msg("place %zu: unit %lld, want %lld", i, (long long)f[i].unit_no,
+				(long long)want[i]);
 }
 
 static void scores_are_stretched_and_weighted(void **state)
@@ -146,13 +147,16 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(scores_are_stretched_and_weighted, setup, teardown),
-		cmocka_unit_test_setup_teardown(without_keyword_hits_the_cosine_stands_alone, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			without_keyword_hits_the_cosine_stands_alone, setup, teardown),
 		cmocka_unit_test_setup_teardown(one_candidate_counts_full, setup, teardown),
-		cmocka_unit_test_setup_teardown(cosines_below_the_floor_rank_but_are_not_shown, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			cosines_below_the_floor_rank_but_are_not_shown, setup, teardown),
 		cmocka_unit_test_setup_teardown(rrf_adds_reciprocal_ranks, setup, teardown),
 		cmocka_unit_test_setup_teardown(round_robin_takes_turns, setup, teardown),
 		cmocka_unit_test_setup_teardown(nothing_gives_nothing, setup, teardown),
-		cmocka_unit_test_setup_teardown(the_best_of_a_stream_are_those_of_a_sort, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			the_best_of_a_stream_are_those_of_a_sort, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
