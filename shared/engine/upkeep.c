@@ -17,6 +17,20 @@ enum hs_rc hs_upkeep_recover(
 	return hs_queue_recover(db, pool, hs_cfg_int(cfg, HS_S_worker_max_retries), ret_n, err);
 }
 
+enum hs_rc hs_upkeep_parents(struct hs_db *db, size_t *ret_n, struct hs_err *err)
+{
+	HS_AUTO(hs_pool_free) struct hs_pool *pool = hs_pool_new();
+	size_t n;
+
+	*ret_n = 0;
+	do {
+		HS_TRY(hs_queue_end_stranded(db, pool, &n, err));
+		*ret_n += n;
+		hs_pool_clear(pool);
+	} while (n > 0);
+	return HS_OK;
+}
+
 /* ---- forgotten consolidations ---- */
 
 struct submit {

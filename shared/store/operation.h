@@ -102,6 +102,9 @@ HS_MUST enum hs_rc hs_queue_claim(struct hs_db *db, struct hs_pool *pool, const 
 HS_MUST enum hs_rc hs_queue_renew(struct hs_db *db, struct hs_pool *pool, const char *worker_id, const struct hs_strs *ids, int64_t lease_s, struct hs_err *err);
 /* Rows whose lease has run out return to pending, or fail after max_retries. */
 HS_MUST enum hs_rc hs_queue_recover(struct hs_db *db, struct hs_pool *pool, int64_t max_retries, size_t *ret_n, struct hs_err *err);
+/* Waiting parents without an open child, left by a crash, are ended by their children; one without
+ * any fails. */
+HS_MUST enum hs_rc hs_queue_end_stranded(struct hs_db *db, struct hs_pool *pool, size_t *ret_n, struct hs_err *err);
 /* Is another consolidation of the bank waiting? */
 HS_MUST enum hs_rc hs_queue_consolidation_waits(struct hs_db *db, struct hs_pool *pool, int64_t bank_no, bool *ret, struct hs_err *err);
 

@@ -31,7 +31,7 @@ enum {
 	SQL_TYPES, SQL_NEXT_BANK, SQL_CLAIM, SQL_READ, SQL_HOLD, SQL_CHECK, SQL_EXPIRED, SQL_LOCK,
 	SQL_LOCK_CHILD, SQL_COMPLETE, SQL_FAIL, SQL_RETRY, SQL_DEFER, SQL_METADATA,
 	SQL_OPEN_CHILDREN, SQL_CHILDREN, SQL_END_PARENT, SQL_WAITING_CONSOLIDATION, SQL_FORGOTTEN,
-	SQL_STATE_INSERT, SQL_STATE_CLAIM, SQL_COUNT,
+	SQL_STATE_INSERT, SQL_STATE_CLAIM, SQL_COUNT, SQL_STRANDED,
 };
 static const char *const sql[] = {
 	[SQL_TYPES] = ("SELECT DISTINCT operation_type FROM async_operations WHERE status = "
@@ -89,6 +89,9 @@ static const char *const sql[] = {
 		"'experience')) AND NOT EXISTS (SELECT 1 FROM async_operations o WHERE o.bank_no "
 		"= b.bank_no AND o.operation_type = 'consolidation' AND o.status IN ('pending', "
 		"'processing')) ORDER BY b.bank_no LIMIT ?"),
+	[SQL_STRANDED] = ("SELECT p.operation_id FROM async_operations p WHERE p.status = 'pending' AND "
+		"p.is_parent = 1 AND NOT EXISTS (SELECT 1 FROM async_operations c WHERE "
+		"c.parent_id = p.operation_id AND c.status IN ('pending', 'processing')) LIMIT ?"),
 	[SQL_STATE_INSERT] = ("INSERT INTO server_state (name, value, updated_at) VALUES (?, '', "
 		"UTC_TIMESTAMP(6))"),
 	[SQL_STATE_CLAIM] = ("UPDATE server_state SET updated_at = UTC_TIMESTAMP(6) WHERE name = "
@@ -523,6 +526,34 @@ enum hs_rc hs_queue_recover(struct hs_db *db, struct hs_pool *pool, int64_t max_
 			++*ret_n;
 		else if (rc != HS_E_CLAIM_LOST)
 			return hs_fail_foreign(err, rc, mine.foreign, "%s", mine.msg);
+	}
+	return HS_OK;
+}
+
+struct stranded {
+	struct hs_pool *pool;
+	const char *id;
+};
+
+static enum hs_rc end_stranded(struct hs_db *db, void *arg, struct hs_err *err)
+{
+	struct stranded *s = arg;
+
+	return hs_operation_roll_up(db, s->pool, s->id, err);
+}
+
+enum hs_rc hs_queue_end_stranded(
+	struct hs_db *db, struct hs_pool *pool, size_t *ret_n, struct hs_err *err)
+{
+	struct hs_rows rows;
+
+	HS_TRY(hs_db_select(
+		db, pool, sql[SQL_STRANDED], HS_BINDS(hs_b_int(RECOVER_MAX)), &rows, err));
+	*ret_n = rows.n;
+	for (size_t i = 0; i < rows.n; i++) {
+		struct stranded s = {pool, hs_row(&rows, i)[0].s};
+
+		HS_TRY(hs_tx_run(db, end_stranded, &s, err));
 	}
 	return HS_OK;
 }

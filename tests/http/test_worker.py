@@ -141,7 +141,7 @@ def test_banks_case_25_slots_and_fairness(own_stack):
     stack.llm.script(HANG)
     for i in range(100):
         submit(first, f"HANG number {i}.")
-    wait_for("three running", lambda: len(stack.llm.calls()) >= 2)
+    wait_for("two running", lambda: len(stack.llm.calls()) == 2)
     # the reserved slot: a consolidation runs beside the backlog
     assert second.consolidate()["status"] == "completed"
     lone = submit(second, "A lone fact of the second bank.")
@@ -309,6 +309,24 @@ def test_banks_case_26_recovery_ends_at_the_limit(own_stack):
     stack.start_worker()
     assert "recovery attempts exhausted" in wait_status(stack, op, "failed")["error_message"]
     assert bank.operation(parent)["status"] == "failed"
+
+
+def test_fault_40_batch_parents_never_hang(own_stack):
+    stack = own_stack(worker=False)
+    bank = stack.bank(make=True)
+    alone = insert(stack, bank, "batch_retain", None, is_parent=1)
+    done = insert(stack, bank, "batch_retain", None, is_parent=1)
+    insert(stack, bank, "retain", status="completed", parent_id=done)
+    waiting = [submit(bank, f"Fact number {i}.") for i in range(8)]
+    stack.llm.script({"scope": "retain_extract_facts", "reply": {"delay": 0.3}})
+    worker = stack.start_worker()
+    assert "send the request again" in wait_status(stack, alone, "failed")["error_message"]
+    wait_status(stack, done, "completed")
+    worker.signal(signal.SIGKILL)
+    stack.sql("UPDATE async_operations SET lease_until = UTC_TIMESTAMP(6) WHERE status = 'processing'")
+    stack.start_worker("worker2")
+    assert {bank.wait(op)["status"] for op in waiting} == {"completed"}
+    assert sorted(m["text"] for m in bank.memories(type="world")) == [f"Fact number {i}." for i in range(8)]
 
 
 # outcomes

@@ -14,6 +14,7 @@ struct upkeep {
 	struct worker *w;
 	struct hs_db *db;
 	int64_t reconcile_us; /* when to look next */
+	bool parents;         /* those left by a crash have been looked for */
 };
 
 static enum hs_rc recover(struct upkeep *u, struct hs_err *err)
@@ -23,6 +24,20 @@ static enum hs_rc recover(struct upkeep *u, struct hs_err *err)
 	HS_TRY(hs_upkeep_recover(u->db, u->w->cfg, &n, err));
 	if (n > 0)
 		hs_log(HS_LOG_WARN, "recovered", "operations=%zu", n);
+	return HS_OK;
+}
+
+/* At the start only: a running queue ends its parents itself. */
+static enum hs_rc end_parents(struct upkeep *u, struct hs_err *err)
+{
+	size_t n;
+
+	if (u->parents)
+		return HS_OK;
+	HS_TRY(hs_upkeep_parents(u->db, &n, err));
+	u->parents = true;
+	if (n > 0)
+		hs_log(HS_LOG_WARN, "stranded", "parents=%zu", n);
 	return HS_OK;
 }
 
@@ -50,8 +65,8 @@ static enum hs_rc reconcile(struct upkeep *u, struct hs_err *err)
 
 void *upkeep_thread(void *arg)
 {
-	static enum hs_rc (*const steps[])(struct upkeep * u, struct hs_err * err) = {
-		recover, reconcile, purge};
+	static enum hs_rc (*const steps[])(struct upkeep *u, struct hs_err *err) = {
+		recover, end_parents, reconcile, purge};
 	struct worker *w = arg;
 	struct upkeep u = {.w = w, .db = hs_db_new(w->cfg)};
 
