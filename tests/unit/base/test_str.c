@@ -111,6 +111,11 @@ static void lists_grow_split_and_sort(void **state)
 		snprintf(name, sizeof(name), "%02zu", i);
 		assert_string_equal(set.v[i], name);
 	}
+	list = hs_str_split(pool, "b,a,b,c,a,B", ',');
+	set = hs_strs_unique(pool, &list);
+	assert_string_equal(hs_strs_join(pool, &set, ""), "bacB");
+	list = (struct hs_strs){0};
+	assert_int_equal(hs_strs_unique(pool, &list).n, 0);
 	list = hs_str_split(pool, " a, ,b ,, c", ',');
 	assert_string_equal(hs_strs_join(pool, &list, "|"), "a|b|c");
 	assert_string_equal(hs_str_replace(pool, "aXbXc", "X", "--"), "a--b--c");
