@@ -18,24 +18,28 @@
 #define CLAIMABLE(o)                                                                               \
 	o ".status = 'pending' AND " o ".task_payload IS NOT NULL AND (" o ".next_retry_at IS NULL OR " \
 	o ".next_retry_at <= UTC_TIMESTAMP(6))"
+/* The rows of the same subject in one state. Named indexes: the optimizer would read a bank's whole
+ * history instead. */
+#define PEERS(state)                                                                               \
+	"NOT EXISTS (SELECT 1 FROM async_operations p FORCE INDEX (operations_subject) WHERE "     \
+	"p.bank_no = o.bank_no AND p.operation_type = o.operation_type AND p.subject_id = "        \
+	"o.subject_id AND p.status = '" state "'"
 /* Nobody runs the subject, and no older one of it can be claimed. */
 #define NOT_BLOCKED                                                                                \
-	"(o.subject_id IS NULL OR NOT EXISTS (SELECT 1 FROM async_operations p WHERE p.bank_no = o.bank_no " \
-	"AND p.operation_type = o.operation_type AND p.subject_id = o.subject_id AND p.status IN "  \
-	"('pending', 'processing') AND (p.status = 'processing' OR (" CLAIMABLE("p")                \
-	" AND (p.created_at < o.created_at OR (p.created_at = o.created_at AND "                    \
-	"p.operation_id < o.operation_id))))))"
+	"(o.subject_id IS NULL OR (" PEERS("processing") ") AND " PEERS("pending") " AND "         \
+	CLAIMABLE("p") " AND (p.created_at < o.created_at OR (p.created_at = o.created_at AND "    \
+	"p.operation_id < o.operation_id)))))"
 
 /* Bank-wide by design: a worker serves every bank. */
 enum {
-	SQL_TYPES, SQL_NEXT_BANK, SQL_CLAIM, SQL_READ, SQL_HOLD, SQL_CHECK, SQL_EXPIRED, SQL_LOCK,
+	SQL_NEXT_TYPE, SQL_NEXT_BANK, SQL_CLAIM, SQL_READ, SQL_HOLD, SQL_CHECK, SQL_EXPIRED, SQL_LOCK,
 	SQL_LOCK_CHILD, SQL_COMPLETE, SQL_FAIL, SQL_RETRY, SQL_DEFER, SQL_METADATA,
 	SQL_OPEN_CHILDREN, SQL_CHILDREN, SQL_END_PARENT, SQL_WAITING_CONSOLIDATION, SQL_FORGOTTEN,
 	SQL_STATE_INSERT, SQL_STATE_CLAIM, SQL_COUNT, SQL_STRANDED,
 };
 static const char *const sql[] = {
-	[SQL_TYPES] = ("SELECT DISTINCT operation_type FROM async_operations WHERE status = "
-		"'pending'"),
+	[SQL_NEXT_TYPE] = ("SELECT MIN(operation_type) FROM async_operations WHERE status = 'pending' "
+		"AND operation_type > ?"),
 	[SQL_NEXT_BANK] = ("SELECT o.bank_no FROM async_operations o FORCE INDEX "
 		"(operations_fair) WHERE o.bank_no > ? AND o.operation_type <> 'consolidation' "
 		"AND " CLAIMABLE("o") " AND " NOT_BLOCKED " ORDER BY o.bank_no LIMIT 1"),
@@ -83,12 +87,13 @@ static const char *const sql[] = {
 		"'failed')"),
 	[SQL_WAITING_CONSOLIDATION] = ("SELECT 1 FROM async_operations WHERE bank_no = ? AND "
 		"operation_type = 'consolidation' AND status = 'pending' LIMIT 1"),
-	[SQL_FORGOTTEN] = ("SELECT b.bank_no FROM banks b WHERE b.bank_no > ? AND EXISTS (SELECT "
-		"1 FROM memory_units u WHERE u.bank_no = b.bank_no AND u.consolidated_at IS NULL "
+	[SQL_FORGOTTEN] = ("SELECT b.bank_no FROM banks b WHERE b.bank_no > ? AND EXISTS (SELECT 1 "
+		"FROM memory_units u WHERE u.bank_no = b.bank_no AND u.consolidated_at IS NULL "
 		"AND u.consolidation_failed_at IS NULL AND u.fact_type IN ('world', "
-		"'experience')) AND NOT EXISTS (SELECT 1 FROM async_operations o WHERE o.bank_no "
-		"= b.bank_no AND o.operation_type = 'consolidation' AND o.status IN ('pending', "
-		"'processing')) ORDER BY b.bank_no LIMIT ?"),
+		"'experience')) AND NOT EXISTS (SELECT 1 FROM async_operations o FORCE INDEX "
+		"(operations_subject) WHERE o.bank_no = b.bank_no AND o.operation_type = "
+		"'consolidation' AND o.status IN ('pending', 'processing')) ORDER BY b.bank_no "
+		"LIMIT ?"),
 	[SQL_STRANDED] = ("SELECT p.operation_id FROM async_operations p WHERE p.status = 'pending' AND "
 		"p.is_parent = 1 AND NOT EXISTS (SELECT 1 FROM async_operations c WHERE "
 		"c.parent_id = p.operation_id AND c.status IN ('pending', 'processing')) LIMIT ?"),
@@ -125,8 +130,10 @@ enum hs_rc hs_queue_candidates(struct hs_db *db, struct hs_pool *pool,
 
 	hs_sql_add(&s,
 		"SELECT o.operation_id, o.operation_type, o.subject_id, o.bank_no, o.created_at "
-		"FROM async_operations o WHERE " CLAIMABLE("o") " AND " NOT_BLOCKED
-								" AND o.operation_type ");
+		"FROM async_operations o FORCE INDEX (");
+	hs_sql_add(&s, q->bank_no ? "operations_fair" : "operations_claim");
+	hs_sql_add(&s,
+		") WHERE " CLAIMABLE("o") " AND " NOT_BLOCKED " AND o.operation_type ");
 	hs_sql_add(&s, q->others ? "NOT IN (" : "IN (");
 	hs_sql_list_str(&s, &q->types);
 	hs_sql_add(&s, ")");
@@ -149,19 +156,23 @@ static void add_column(struct hs_pool *pool, const struct hs_rows *rows, struct 
 		hs_strs_add(pool, ret, hs_row(rows, i)[0].s);
 }
 
+/* From name to name along the index: the rows between are not read. */
 enum hs_rc hs_queue_types(
 	struct hs_db *db, struct hs_pool *pool, struct hs_strs *ret, struct hs_err *err)
 {
+	const char *last = "";
 	struct hs_rows rows;
-	struct hs_strs all;
 
-	HS_TRY(hs_db_select(db, pool, sql[SQL_TYPES], HS_NO_BINDS, &rows, err));
-	add_column(pool, &rows, &all);
 	*ret = (struct hs_strs){0};
-	for (size_t i = 0; i < all.n; i++)
-		if (!hs_str_eq(all.v[i], "batch_retain"))
-			hs_strs_add(pool, ret, all.v[i]);
-	return HS_OK;
+	for (;;) {
+		HS_TRY(hs_db_select(
+			db, pool, sql[SQL_NEXT_TYPE], HS_BINDS(hs_b_str(last)), &rows, err));
+		if (rows.v[0].null)
+			return HS_OK;
+		last = rows.v[0].s;
+		if (!hs_str_eq(last, "batch_retain"))
+			hs_strs_add(pool, ret, last);
+	}
 }
 
 enum hs_rc hs_queue_held(struct hs_db *db, struct hs_pool *pool, const char *worker_id,
