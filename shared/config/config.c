@@ -161,6 +161,16 @@ struct hs_config *hs_config_with_strategy(
 	return cfg;
 }
 
+struct hs_config *hs_config_only(struct hs_pool *pool, const struct hs_config *cfg,
+	const enum hs_setting_id *ids, size_t n)
+{
+	struct hs_config *copy = hs_config_defaults(pool);
+
+	for (size_t i = 0; i < n; i++)
+		copy->v[ids[i]] = cfg->v[ids[i]];
+	return copy;
+}
+
 /* ---- provider in use ---- */
 
 struct llm_rows {

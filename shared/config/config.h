@@ -53,6 +53,9 @@ struct hs_config *hs_config_for_bank(
 /* Lay a retain strategy over a bank's configuration: bank-configurable fields only. */
 struct hs_config *hs_config_with_strategy(
 	struct hs_pool *pool, const struct hs_config *bank, json_t *strategy);
+/* A copy in which only these settings have their value; all others have their default. */
+struct hs_config *hs_config_only(struct hs_pool *pool, const struct hs_config *cfg,
+	const enum hs_setting_id *ids, size_t n);
 
 /* Name of the provider of an operation in use: one of the choices of llm_provider. op is
  * "retain", "reflect", "consolidation", "mental_model_refresh" or NULL for the general one. */

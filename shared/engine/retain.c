@@ -6,6 +6,8 @@
 #include "base/clock.h"
 #include "base/id.h"
 #include "base/limits.h"
+#include "base/log.h"
+#include "config/strategy.h"
 #include "engine/chunk.h"
 #include "engine/retain_run.h"
 #include "json/json.h"
@@ -298,25 +300,28 @@ static struct docs group(struct call *c, const struct retain_pack *p)
 	return docs;
 }
 
-static const struct hs_config *strategy_config(struct call *c, const char *strategy)
+static enum hs_rc strategy_config(
+	struct call *c, const char *asked, const struct hs_config **ret, struct hs_err *err)
 {
-	const char *name =
-		strategy ? strategy : hs_cfg_str(c->bank_cfg, HS_S_retain_default_strategy);
-	json_t *overrides =
-		name ? hs_json_obj(hs_cfg_json(c->bank_cfg, HS_S_retain_strategies), name) : NULL;
+	struct hs_strategy s;
 
-	return overrides ? hs_config_with_strategy(c->run->pool, c->bank_cfg, overrides)
-			 : c->bank_cfg;
+	HS_TRY(hs_strategy_find(c->run->pool, c->bank_cfg, asked, &s, err));
+	if (s.name && !s.fields)
+		hs_log(HS_LOG_WARN, "strategy_unknown", "bank=%s strategy=%s",
+			hs_log_quote(c->bank->bank_id), hs_log_quote(s.name));
+	*ret = s.cfg;
+	return HS_OK;
 }
 
 static enum hs_rc run_group(struct call *c, const struct hs_retain_item *const *items, size_t n,
 	bool last, struct hs_err *err)
 {
-	const struct hs_config *cfg = strategy_config(c, items[0]->strategy);
+	const struct hs_config *cfg;
 	struct retain_pack *packs;
 	size_t n_packs;
 	int64_t tokens, since_us;
 
+	HS_TRY(strategy_config(c, items[0]->strategy, &cfg, err));
 	HS_TRY(hs_clock_read(c->run->db, c->bank->bank_no, &since_us, err));
 	packs = hs_retain_packs(c->run->pool, items, n,
 		hs_cfg_int(c->run->server, HS_S_retain_batch_tokens), &tokens, &n_packs);
