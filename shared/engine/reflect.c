@@ -6,6 +6,7 @@
 #include "base/id.h"
 #include "base/limits.h"
 #include "engine/mind.h"
+#include "engine/reflect_prompt.h"
 #include "json/json.h"
 #include "store/clock.h"
 #include "store/directive.h"
@@ -162,60 +163,40 @@ static enum hs_rc load_directives(struct hs_reflection *r, struct hs_err *err)
 {
 	struct hs_scope scope = directive_scope(r->in);
 	struct hs_directive *rows;
-	struct hs_directive_text *texts;
 	size_t n;
 
 	HS_TRY(hs_directives_load(
 		r->run->db, r->pool, r->in->bank->bank_no, &scope, &rows, &n, err));
 
 	r->out->directives = HS_NEW_ARRAY(r->pool, struct hs_reflect_directive, n);
-	texts = HS_NEW_ARRAY(r->pool, struct hs_directive_text, n);
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; i < n; i++)
 		r->out->directives[i] =
 			(struct hs_reflect_directive){rows[i].id, rows[i].name, rows[i].content};
-		if (!hs_str_blank(rows[i].content))
-			texts[r->prompt.n_directives++] =
-				(struct hs_directive_text){rows[i].name, rows[i].content};
-	}
 	r->out->n_directives = n;
-	r->prompt.directives = texts;
+	hs_reflect_prompt_directives(r->pool, rows, n, &r->prompt);
 	return HS_OK;
-}
-
-static int64_t trait(const struct hs_config *cfg, enum hs_setting_id id, int64_t legacy)
-{
-	return hs_cfg_null(cfg, id) ? legacy : hs_cfg_int(cfg, id);
 }
 
 static enum hs_rc fill_prompt(struct hs_reflection *r, struct hs_err *err)
 {
 	const struct hs_reflect_in *in = r->in;
-	const struct hs_bank *bank = in->bank;
-	const char *mission = hs_cfg_str(in->cfg, HS_S_reflect_mission);
 	const unsigned raw = HS_FACT_BIT(HS_WORLD) | HS_FACT_BIT(HS_EXPERIENCE);
 	int64_t models = 0;
 
 	if (!in->exclude_mental_models)
-		HS_TRY(hs_mm_count(r->run->db, bank->bank_no, &models, err));
-	r->prompt = (struct hs_reflect_prompt_in){
-		.cfg = in->cfg,
-		.bank_name = hs_str_empty(bank->name) ? bank->bank_id : bank->name,
-		.mission = hs_str_blank(mission) ? bank->mission : mission,
-		.skepticism = trait(in->cfg, HS_S_disposition_skepticism, bank->skepticism),
-		.literalism = trait(in->cfg, HS_S_disposition_literalism, bank->literalism),
-		.empathy = trait(in->cfg, HS_S_disposition_empathy, bank->empathy),
-		.with_models = models > 0,
-		.with_observations =
-			!in->scope.facts || (in->scope.facts & HS_FACT_BIT(HS_OBSERVATION)),
-		.with_recall = !in->scope.facts || (in->scope.facts & raw),
-		.with_expand = hs_cfg_bool(in->cfg, HS_S_store_document_text),
-		.document = in->document,
-		.budget = in->budget,
-		.question = in->query,
-		.extra_context = in->extra_context,
-		.now_us = hs_now_us(),
-		.max_tokens = in->max_tokens,
-	};
+		HS_TRY(hs_mm_count(r->run->db, in->bank->bank_no, &models, err));
+	r->prompt = hs_reflect_prompt_of(in->bank, in->cfg);
+	r->prompt.with_models = models > 0;
+	r->prompt.with_observations =
+		!in->scope.facts || (in->scope.facts & HS_FACT_BIT(HS_OBSERVATION));
+	r->prompt.with_recall = !in->scope.facts || (in->scope.facts & raw);
+	r->prompt.with_expand = hs_cfg_bool(in->cfg, HS_S_store_document_text);
+	r->prompt.document = in->document;
+	r->prompt.budget = in->budget;
+	r->prompt.question = in->query;
+	r->prompt.extra_context = in->extra_context;
+	r->prompt.now_us = hs_now_us();
+	r->prompt.max_tokens = in->max_tokens;
 	return HS_OK;
 }
 

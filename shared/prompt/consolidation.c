@@ -51,19 +51,26 @@ static const char *capacity_note(struct hs_pool *pool, const struct hs_consolida
 		(long long)in->free_slots);
 }
 
+static void add(struct hs_pool *pool, struct hs_message *m, const char *text)
+{
+	hs_block_builtin(pool, m, hs_prompt_cat(pool, text, HS_GAP, NULL));
+}
+
 static void system_message(
 	struct hs_pool *pool, const struct hs_consolidation_prompt_in *in, struct hs_prompt *ret)
 {
 	const char *language = hs_output_language(in->cfg);
 	struct hs_message *m = &ret->system;
 
-	hs_block_builtin(pool, m, hs_prompt_cat(pool, hs_tpl_consolidation_role, HS_GAP, NULL));
+	add(pool, m, hs_tpl_consolidation_role);
 	if (!language)
 		hs_block_setting(pool, m, in->cfg, HS_S_llm_output_language,
 			hs_prompt_cat(pool, hs_tpl_consolidation_language, HS_GAP, NULL));
+	add(pool, m, hs_tpl_consolidation_rules);
+	add(pool, m, hs_tpl_consolidation_input);
+	add(pool, m, hs_tpl_consolidation_decision);
 	hs_block_builtin(pool, m,
-		hs_prompt_cat(pool, hs_tpl_consolidation_rules, HS_GAP, hs_tpl_consolidation_input,
-			HS_GAP, hs_tpl_consolidation_output, in->strict ? "" : "\n",
+		hs_prompt_cat(pool, hs_tpl_consolidation_output, in->strict ? "" : "\n",
 			in->strict ? "" : hs_tpl_consolidation_reply_schema, in->strict ? "" : "\n",
 			in->strict ? "" : hs_json_text(pool, ret->schema), language ? HS_GAP : "",
 			NULL));

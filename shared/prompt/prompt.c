@@ -181,6 +181,43 @@ void hs_block_time(struct hs_pool *pool, struct hs_message *m, int64_t now_us)
 			c.minute));
 }
 
+/* The text of the first line that begins with '#' signs and a blank; NULL when there is none. */
+static const char *heading_line(const char *text, size_t *ret_n)
+{
+	for (const char *s = text; s && *s; s = strchr(s, '\n'), s += s != NULL) {
+		size_t level = strspn(s, "#");
+
+		if (!level || s[level] != ' ')
+			continue;
+		s += level + strspn(s + level, " ");
+		*ret_n = strcspn(s, "\r\n");
+		return s;
+	}
+	return NULL;
+}
+
+static bool ends_heading(const char *s)
+{
+	return *s == '-' || *s == '(' || hs_str_starts(s, "\xE2\x80\x93");
+}
+
+const char *hs_block_heading(struct hs_pool *pool, const struct hs_block *b)
+{
+	size_t n = 0;
+	const char *line = b->config ? NULL : heading_line(b->text, &n);
+	char *heading;
+
+	if (!line)
+		return "";
+	for (size_t i = 1; i < n; i++)
+		if (line[i - 1] == ' ' && ends_heading(line + i))
+			n = i;
+	heading = hs_str_lower_ascii(pool, hs_str_trim(pool, hs_pool_strndup(pool, line, n)));
+	if (*heading >= 'a' && *heading <= 'z')
+		*heading -= 'a' - 'A';
+	return heading;
+}
+
 char *hs_message_text(struct hs_pool *pool, const struct hs_message *m)
 {
 	struct hs_buf *b = hs_buf_new(pool, 2 * HS_PROMPT_MAX);

@@ -38,6 +38,9 @@ struct hs_prompt {
 	json_t *schema; /* reply schema of JSON calls; NULL = none */
 };
 
+/* What a builtin block is about: its first heading line as "Like this", cut in front of a dash or a
+ * parenthesis; "" when it has none. */
+const char *hs_block_heading(struct hs_pool *pool, const struct hs_block *b);
 /* The text that is sent: active blocks joined. */
 char *hs_message_text(struct hs_pool *pool, const struct hs_message *m);
 /* [{"role":"system","content":…},{"role":"user","content":…}]; new reference. */

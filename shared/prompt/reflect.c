@@ -129,7 +129,6 @@ static const char *levels(struct hs_pool *pool, const struct hs_reflect_prompt_i
 	}
 	hs_buf_str(s.b, in->with_recall ? hs_tpl_reflect_levels_absence_recall
 					: hs_tpl_reflect_levels_absence_other);
-	hs_buf_str(s.b, HS_GAP);
 	return s.b->data;
 }
 
@@ -169,23 +168,27 @@ static const char *depth(const char *budget)
 	return NULL;
 }
 
+static void add(struct hs_pool *pool, struct hs_message *m, const char *text)
+{
+	if (text)
+		hs_block_builtin(pool, m, hs_prompt_cat(pool, text, HS_GAP, NULL));
+}
+
 static void system_message(
 	struct hs_pool *pool, struct hs_message *m, const struct hs_reflect_prompt_in *in)
 {
-	const char *depth_text = depth(in->budget);
-
-	hs_block_builtin(pool, m, hs_prompt_cat(pool, hs_tpl_reflect_only_retrieved, HS_GAP, NULL));
+	add(pool, m, hs_tpl_reflect_only_retrieved);
 	directives(pool, m, in);
 	role(pool, m, in, hs_tpl_reflect_role_default);
-	hs_block_builtin(pool, m, hs_prompt_cat(pool, hs_tpl_reflect_task, HS_GAP, NULL));
+	add(pool, m, hs_tpl_reflect_task);
 	default_language(pool, m, in);
-	hs_block_builtin(pool, m,
-		hs_prompt_cat(pool, hs_tpl_reflect_principles, HS_GAP, levels(pool, in),
-			hs_tpl_reflect_queries, HS_GAP, depth_text ? depth_text : "",
-			depth_text ? HS_GAP : "", workflow(pool, in),
-			in->document ? hs_tpl_reflect_output_document
-				     : hs_tpl_reflect_output_answer,
-			HS_GAP, NULL));
+	add(pool, m, hs_tpl_reflect_principles);
+	add(pool, m, levels(pool, in));
+	add(pool, m, hs_tpl_reflect_queries);
+	add(pool, m, depth(in->budget));
+	hs_block_builtin(pool, m, workflow(pool, in));
+	add(pool, m,
+		in->document ? hs_tpl_reflect_output_document : hs_tpl_reflect_output_answer);
 	hs_block_time(pool, m, in->now_us);
 	hs_block_section(pool, m, "bank_identity",
 		hs_prompt_cat(pool, hs_tpl_reflect_bank, " ", in->bank_name ? in->bank_name : "",

@@ -8,18 +8,18 @@
 
 /* What each extraction mode says. */
 struct mode_texts {
-	const char *name, *task, *guidelines, *user_task, *reply;
+	const char *name, *task, *heading, *guidelines, *user_task, *reply;
 	bool examples, verbatim;
 };
 
 enum mode { MODE_CONCISE, MODE_VERBOSE, MODE_VERBATIM };
 
 static const struct mode_texts modes[] = {
-	[MODE_CONCISE] = {"concise", hs_tpl_retain_task_concise, hs_tpl_retain_guidelines_concise,
-		hs_tpl_retain_user_task, hs_tpl_retain_reply_schema, true, false},
-	[MODE_VERBOSE] = {"verbose", hs_tpl_retain_task_verbose, hs_tpl_retain_guidelines_verbose,
-		hs_tpl_retain_user_task, hs_tpl_retain_reply_schema, false, false},
-	[MODE_VERBATIM] = {"verbatim", hs_tpl_retain_task_verbatim,
+	[MODE_CONCISE] = {"concise", hs_tpl_retain_task_concise, hs_tpl_retain_heading_keep,
+		hs_tpl_retain_guidelines_concise, hs_tpl_retain_user_task, hs_tpl_retain_reply_schema, true, false},
+	[MODE_VERBOSE] = {"verbose", hs_tpl_retain_task_verbose, hs_tpl_retain_heading_keep,
+		hs_tpl_retain_guidelines_verbose, hs_tpl_retain_user_task, hs_tpl_retain_reply_schema, false, false},
+	[MODE_VERBATIM] = {"verbatim", hs_tpl_retain_task_verbatim, hs_tpl_retain_heading_give,
 		hs_tpl_retain_guidelines_verbatim, hs_tpl_retain_user_task_verbatim,
 		hs_tpl_retain_reply_schema_verbatim, false, true},
 };
@@ -64,17 +64,20 @@ static json_t *label_groups(const struct hs_config *cfg)
 	return json_array_size(v) ? v : NULL;
 }
 
+/* The heading stands in front of the bank's own text too, so the slot has one place. */
 static void guidelines(struct build *b)
 {
-	if (b->custom) {
-		add(b, hs_prompt_cat(b->pool, hs_tpl_retain_guidelines_heading, "\n", NULL));
-		add_setting(b, HS_S_retain_custom_instructions,
-			hs_prompt_cat(b->pool, b->custom, HS_GAP, NULL));
+	const char *heading = hs_prompt_cat(b->pool, b->mode->heading, "\n", NULL);
+
+	if (!b->custom_mode) {
+		add(b, hs_prompt_cat(b->pool, heading, b->mode->guidelines, HS_GAP, NULL));
 		return;
 	}
-	if (b->custom_mode)
-		add_setting(b, HS_S_retain_custom_instructions, NULL);
-	add(b, hs_prompt_cat(b->pool, b->mode->guidelines, HS_GAP, NULL));
+	add(b, heading);
+	add_setting(b, HS_S_retain_custom_instructions,
+		b->custom ? hs_prompt_cat(b->pool, b->custom, HS_GAP, NULL) : NULL);
+	if (!b->custom)
+		add(b, hs_prompt_cat(b->pool, b->mode->guidelines, HS_GAP, NULL));
 }
 
 static void fields(struct build *b)
@@ -85,9 +88,18 @@ static void fields(struct build *b)
 		       verbatim ? "" : hs_tpl_retain_fields_what, verbatim ? "" : "\n",
 		       hs_tpl_retain_fields_when_where_who, "\n",
 		       verbatim ? "" : hs_tpl_retain_fields_why, verbatim ? "" : "\n",
-		       hs_tpl_retain_fields_rest, "\n",
-		       b->optional ? "" : hs_tpl_retain_fields_filler, b->optional ? "\n" : HS_GAP,
-		       hs_tpl_retain_fields_rules, HS_GAP, NULL));
+		       hs_tpl_retain_fields_rest, HS_GAP, NULL));
+	add(b, hs_prompt_cat(b->pool, hs_tpl_retain_fields_rules, HS_GAP, NULL));
+}
+
+/* What stands in a member that the text says nothing about: behind its slot, so that the switch moves
+ * nothing in front of it. */
+static void empty_members(struct build *b)
+{
+	add_setting(b, HS_S_retain_optional_fact_dimensions,
+		b->optional ? hs_prompt_cat(b->pool, hs_tpl_retain_optional, HS_GAP, NULL) : NULL);
+	if (!b->optional)
+		add(b, hs_prompt_cat(b->pool, hs_tpl_retain_filler, HS_GAP, NULL));
 }
 
 static void labels(struct build *b)
@@ -126,8 +138,7 @@ static void system_message(struct build *b)
 		add_setting(b, HS_S_retain_extract_causal_links,
 			b->causal ? hs_prompt_cat(b->pool, hs_tpl_retain_causal, HS_GAP, NULL)
 				  : NULL);
-	add_setting(b, HS_S_retain_optional_fact_dimensions,
-		b->optional ? hs_prompt_cat(b->pool, hs_tpl_retain_optional, HS_GAP, NULL) : NULL);
+	empty_members(b);
 	if (!b->in->strict)
 		add(b, hs_prompt_cat(b->pool, b->mode->reply, "\n",
 			       hs_json_text(b->pool, b->ret->schema), HS_GAP, NULL));
@@ -162,8 +173,10 @@ static const char *metadata_lines(struct build *b)
 	const char *key;
 	json_t *v;
 
-	if (!json_object_size(b->in->metadata))
-		return "";
+	if (!json_object_size(b->in->metadata)) {
+		hs_buf_char(lines, '\n');
+		return lines->data;
+	}
 	hs_buf_str(lines, "Metadata:\n");
 	json_object_foreach(b->in->metadata, key, v) {
 		hs_buf_str(lines, "- ");
@@ -173,6 +186,7 @@ static const char *metadata_lines(struct build *b)
 			lines, json_is_string(v) ? json_string_value(v) : hs_json_text(b->pool, v));
 		hs_buf_char(lines, '\n');
 	}
+	hs_buf_char(lines, '\n');
 	return lines->data;
 }
 
@@ -195,10 +209,10 @@ static void user_message(struct build *b)
 		hs_prompt_cat(b->pool, b->mode->user_task, "\n",
 			hs_pool_printf(b->pool, "Chunk: %zu/%zu\n", in->chunk_no, in->n_chunks),
 			"Event date: ", event_date(b), "\n",
-			"Context: ", hs_str_blank(in->context) ? "none" : in->context, "\n", NULL));
-	hs_block_builtin(b->pool, m, metadata_lines(b));
+			"Context: ", hs_str_blank(in->context) ? "none" : in->context, "\n",
+			metadata_lines(b), NULL));
 	hs_block_builtin(b->pool, m,
-		hs_prompt_cat(b->pool, "\n## TEXT\n",
+		hs_prompt_cat(b->pool, "## TEXT\n",
 			hs_clean_text(b->pool, in->chunk, strlen(in->chunk)), NULL));
 }
 
@@ -216,26 +230,67 @@ static void drop_member(json_t *item, const char *name)
 		}
 }
 
-/* Schema of one label group for strict replies. */
-static json_t *label_schema(json_t *group)
+/* An object of strict mode: closed, every member required. Takes the reference. */
+static json_t *closed_object(json_t *properties, bool nullable)
 {
-	const char *type = hs_json_str_or(group, "type", "value");
-	bool many = hs_str_starts(type, "multi");
-	json_t *values = hs_json_arr(group, "values"), *names = json_array(), *one, *v;
+	json_t *required = json_array(), *v;
+	const char *name;
+
+	json_object_foreach(properties, name, v)
+		json_array_append_new(required, json_string(name));
+	return json_pack("{s:o, s:o, s:o, s:b}", "type",
+		nullable ? json_pack("[s,s]", "object", "null") : json_string("object"),
+		"properties", properties, "required", required, "additionalProperties", 0);
+}
+
+/* `type`, or what its two older spellings mean. */
+static const char *group_type(json_t *group, const char *unset)
+{
+	const char *type = hs_json_str(group, "type");
+
+	if (type)
+		return type;
+	if (hs_json_bool(group, "free_values", false))
+		return "text";
+	return hs_json_bool(group, "multi_value", false) ? "multi-values" : unset;
+}
+
+static json_t *string_schema(json_t *group, bool listed, bool nullable)
+{
+	json_t *names = json_array(), *v, *one;
 	size_t i;
 
-	one = json_pack("{s:s}", "type", hs_str_eq(type, "map") ? "object" : "string");
-	json_array_foreach(values, i, v) {
-		const char *name =
-			json_is_string(v) ? json_string_value(v) : hs_json_str(v, "value");
-
-		if (name)
-			json_array_append_new(names, json_string(name));
-	}
-	if (json_array_size(names) && !hs_str_ends(type, "text"))
+	json_array_foreach(hs_json_arr(group, "values"), i, v)
+		if (listed && hs_json_str(v, "value"))
+			json_array_append_new(names, json_string(hs_json_str(v, "value")));
+	one = json_pack("{s:o}", "type",
+		nullable ? json_pack("[s,s]", "string", "null") : json_string("string"));
+	if (nullable && json_array_size(names))
+		json_array_append_new(names, json_null());
+	if (json_array_size(names))
 		json_object_set(one, "enum", names);
 	json_decref(names);
-	return many ? json_pack("{s:s, s:o}", "type", "array", "items", one) : one;
+	return one;
+}
+
+/* Schema of one label group, or of one field of a map, for strict replies. */
+static json_t *label_schema(json_t *group, const char *unset)
+{
+	const char *type = group_type(group, unset), *name;
+	bool nullable = hs_json_bool(group, "optional", true), listed = hs_str_ends(type, "values");
+	json_t *properties, *field;
+
+	if (hs_str_eq(type, "map")) {
+		properties = json_object();
+		json_object_foreach(hs_json_obj(group, "fields"), name, field)
+			json_object_set_new(properties, name, label_schema(field, "text"));
+		return closed_object(properties, nullable);
+	}
+	if (!hs_str_starts(type, "multi"))
+		return string_schema(group, hs_str_eq(type, "value"), nullable);
+	return json_pack("{s:o, s:o}", "type",
+		nullable ? json_pack("[s,s]", "array", "null") : json_string("array"), "items",
+		string_schema(group, listed, false));
 }
 
 static void add_label_schema(struct build *b, json_t *item)
@@ -247,10 +302,11 @@ static void add_label_schema(struct build *b, json_t *item)
 		const char *key = hs_json_str(group, "key");
 
 		if (!hs_str_blank(key))
-			json_object_set_new(properties, key, label_schema(group));
+			json_object_set_new(properties, key, label_schema(group, "value"));
 	}
-	json_object_set_new(json_object_get(item, "properties"), "labels",
-		json_pack("{s:s, s:o}", "type", "object", "properties", properties));
+	json_object_set_new(
+		json_object_get(item, "properties"), "labels", closed_object(properties, false));
+	json_array_append_new(json_object_get(item, "required"), json_string("labels"));
 }
 
 static void schema(struct build *b)

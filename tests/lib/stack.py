@@ -25,7 +25,7 @@ import pymysql
 
 SIGTERM = signal.SIGTERM  # Process has a method of the module's name
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
-PROGRAMS = ["banks", "memories", "mental-models", "reflect", "operations"]
+PROGRAMS = ["banks", "memories", "mental-models", "reflect", "prompts", "operations"]
 FOLDERS = {"worker": "operations/worker", "admin": "admin"}
 MARIADB_OPTIONS = [
     "--skip-networking", "--performance-schema=0", "--innodb-buffer-pool-size=64M",
