@@ -529,3 +529,73 @@ def test_consolidate_is_queued_once(own_stack):
     assert scoped["deduplicated"] is False and scoped["operation_id"] != first["operation_id"]
     for body in [{"observation_scopes": "a"}, {"observation_scopes": ["a"]}, {"observation_scopes": [[1]]}]:
         assert bank.post("/consolidate", body).status == 422
+
+
+# everything at once
+
+COUNTERS = {
+    "frequencies": "SELECT COUNT(*) AS n FROM (SELECT term, COUNT(*) AS df FROM postings WHERE bank_no = %(b)s GROUP BY term) p "
+                   "LEFT JOIN posting_terms t ON t.bank_no = %(b)s AND t.term = p.term WHERE t.df IS NULL OR t.df <> p.df",
+    "indexed units": "SELECT (SELECT units FROM posting_stats WHERE bank_no = %(b)s) - COUNT(*) AS n FROM memory_units "
+                     "WHERE bank_no = %(b)s",
+    "mentions": "SELECT COUNT(*) AS n FROM entities e WHERE bank_no = %(b)s AND mention_count <> (SELECT COUNT(*) "
+                "FROM unit_entities u WHERE u.bank_no = e.bank_no AND u.entity_no = e.entity_no)",
+    "pairs": "SELECT COUNT(*) AS n FROM entity_cooccurrences c WHERE bank_no = %(b)s AND cooccurrence_count <> (SELECT COUNT(*) "
+             "FROM unit_entities x JOIN unit_entities y ON y.unit_no = x.unit_no WHERE x.bank_no = c.bank_no AND "
+             "x.entity_no = c.entity_no_1 AND y.entity_no = c.entity_no_2)",
+    "proofs": "SELECT COUNT(*) AS n FROM memory_units u WHERE bank_no = %(b)s AND fact_type = 'observation' AND proof_count <> "
+              "(SELECT COUNT(*) FROM observation_sources s WHERE s.bank_no = u.bank_no AND s.observation_no = u.unit_no)",
+    "chunks": "SELECT COUNT(*) AS n FROM chunks c LEFT JOIN documents d USING (bank_no, document_id) WHERE c.bank_no = %(b)s "
+              "AND d.document_id IS NULL",
+    **{f"rows of {table}.{column}": f"SELECT COUNT(*) AS n FROM {table} t LEFT JOIN memory_units u ON u.bank_no = t.bank_no AND "
+                                    f"u.unit_no = t.{column} WHERE t.bank_no = %(b)s AND u.unit_no IS NULL"
+       for table, column in [("unit_tags", "unit_no"), ("unit_entities", "unit_no"), ("postings", "unit_no"),
+                             ("unit_embeddings", "unit_no"), ("observation_sources", "source_no"),
+                             ("observation_sources", "observation_no"), ("memory_links", "from_no"),
+                             ("memory_links", "to_no"), ("observation_history", "observation_no")]},
+}
+
+
+def test_fault_60_writers_deleters_and_readers_at_once(extractive_stack):
+    bank = extractive_stack.bank(make=True)
+    bad, end = [], time.monotonic() + 8
+    names = ["Alice", "Bob", "Carol", "Dora"]
+    things = ["green tea", "old maps", "loud music", "long walks", "fresh bread"]
+
+    def work(n):
+        i = n
+        while time.monotonic() < end:
+            i += 7
+            sentence = f"{names[i % 4]} likes {things[i % 5]}. {names[i % 3]} bought {i % 11} tickets."
+            kind = i % 10
+            if kind < 5:
+                answer = bank.post("/memories", {"items": [{
+                    "content": sentence, "document_id": f"d{i % 13}", "tags": ["a", "b"][:i % 3],
+                    "entities": [{"text": "Ada"}]}], "async": i % 4 == 0})
+            elif kind == 5:
+                answer = bank.delete(f"/documents/d{i % 13}")
+            elif kind == 6:
+                answer = bank.delete("/memories", type=["world", "observation"][i % 2]) if i % 3 == 0 else bank.post("/consolidate")
+            elif kind == 7:
+                answer = bank.patch("/config", {"updates": {"retain_mission": sentence}})
+            else:
+                answer = bank.post("/memories/recall", {"query": sentence, "tags": ["a"], "include": {
+                    "chunks": {}, "source_facts": {}}})
+            if answer.status not in (200, 404):
+                bad.append(answer)
+
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(16)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not bad, bad[:3]
+    bank.idle()
+    assert ok(bank.get("/operations", status="failed"))["total"] == 0
+    number = extractive_stack.sql("SELECT bank_no AS b FROM banks WHERE bank_id = %s", bank.id)[0]
+    with extractive_stack.connect() as c, c.cursor() as cur:
+        wrong = {}
+        for what, statement in COUNTERS.items():
+            cur.execute(statement, number)
+            wrong[what] = int(cur.fetchone()[0] or 0)
+    assert not any(wrong.values()), {k: v for k, v in wrong.items() if v}
