@@ -167,8 +167,11 @@ static void make_sections(struct plan *p)
 			close_line(p, &p->lines[i], p->n_sections);
 			rest = true;
 		}
-	if (rest)
-		p->headings[p->n_sections++] = OTHER;
+	if (!rest)
+		return;
+	/* nothing to set them apart from: the best statement's first name heads them all */
+	p->headings[p->n_sections] = p->n_sections == 0 && p->n_keys > 0 ? p->keys[0].label : OTHER;
+	p->n_sections++;
 }
 
 /* Sections in order, lines by date, undated ones last. */

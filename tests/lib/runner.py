@@ -160,12 +160,14 @@ def pytest(place, tally, folder, names):
     report = place.path / f"{folder}.xml"
     files = sorted((SOURCE / "tests" / folder).glob("test_*.py"))
     chosen = [f for f in files if f.stem in names]
-    words = [n for n in names if n not in [f.stem for f in files]]
+    programs = {p.name for p in programs_below(place.path / "tests")}
+    stems = {f.stem for f in (SOURCE / "tests").glob("*/test_*.py")}
+    words = [n for n in names if n not in programs | stems]
     if names and not chosen and not words:
         return
     argv = [sys.executable, "-B", "-m", "pytest", "-q", "-x" if os.environ.get("HS_STOP_FIRST") else "--tb=short",
             "-p", "no:cacheprovider", f"--junitxml={report}", "--durations=15", *(chosen or files)]
-    if words:
+    if words and not chosen:
         argv += ["-k", " or ".join(words)]
     report.unlink(missing_ok=True)
     status = run(argv, cwd=SOURCE / "tests" / folder, env={**os.environ, "HS_BUILD": str(place.path)})
