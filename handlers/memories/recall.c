@@ -229,6 +229,9 @@ enum hs_rc recall_post(struct hs_ctx *c, const void *query, const void *body)
 	enum hs_rc rc;
 
 	(void)query;
+	if (hs_groups_fuzzy(b->tag_groups))
+		return hs_fail(&c->err, HS_E_NOT_IMPLEMENTED,
+			"fuzzy tag matching is not implemented; use resolve 'exact'");
 	if (b->query_timestamp && !hs_time_parse(b->query_timestamp, &query_us))
 		return hs_fail(&c->err, HS_E_BAD_REQUEST,
 			"Invalid query_timestamp format. Expected an ISO 8601 date-time, for example 2024-01-15T10:30:00Z");

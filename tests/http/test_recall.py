@@ -172,6 +172,14 @@ def test_retain_case_24_tags_and_groups_exclude_each_other(tagged):
     ok(tagged.post("/memories/recall", {"query": "x", "tags": None, "tag_groups": [{"tags": ["a"]}]}))
 
 
+def test_fuzzy_leaves_wait_for_their_release(tagged):
+    fuzzy = {"tags": ["a"], "resolve": "fuzzy"}
+    for groups in ([fuzzy], [{"not": {"or": [{"tags": ["b"]}, fuzzy]}}]):
+        answer = tagged.post("/memories/recall", {"query": "tags", "tag_groups": groups})
+        assert answer.status == 501 and "fuzzy" in answer.detail
+    assert tagged.post("/memories/recall", {"query": "tags", "tag_groups": [{"tags": [], "resolve": "fuzzy"}]}).status == 200
+
+
 def test_retain_case_25_not_keeps_untagged_facts(tagged):
     def names(*groups, **body):
         return {t.split()[-1] for t in found(tagged, "lantern", tag_groups=list(groups), **body)}
