@@ -49,6 +49,7 @@ static void trim_broken_tail(char *s, size_t cap)
 	s[n] = '\0';
 }
 
+HS_PRINTF(2, 0)
 static void set_msg(struct hs_err *err, const char *fmt, va_list ap)
 {
 	vsnprintf(err->msg, sizeof(err->msg), fmt, ap);
