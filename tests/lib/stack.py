@@ -274,11 +274,13 @@ class Llm:
 class Stack:
     """Start everything with `with Stack(...) as s` or start()/stop()."""
 
-    def __init__(self, settings=None, llm=True, worker=True, build=None, env=None, programs=PROGRAMS):
+    def __init__(self, settings=None, llm=True, worker=True, build=None, env=None, programs=PROGRAMS,
+                 mariadb=()):
         self.settings, self.with_llm, self.with_worker = settings or {}, llm, worker
         self.build = pathlib.Path(build) if build else build_dir()
         self.extra_env = env or {}
         self.program_names = programs
+        self.mariadb_options = [*MARIADB_OPTIONS, *mariadb]
         self.dir = pathlib.Path(tempfile.mkdtemp(prefix="hs", dir="/tmp"))
         self.run, self.logs = self.dir / "run", self.dir / "log"
         self.processes = {}
@@ -337,7 +339,7 @@ class Stack:
                                stdout=out, stderr=out, check=True)
         self.spawn("mariadbd", ["mariadbd", "--no-defaults", *user, *own,
                                 f"--socket={self.run}/db.sock", f"--pid-file={self.run}/db.pid",
-                                "--lc-messages-dir=/usr/share/mysql", *MARIADB_OPTIONS])
+                                "--lc-messages-dir=/usr/share/mysql", *self.mariadb_options])
         wait_for("MariaDB", self.database_up)
 
     def database_up(self):
