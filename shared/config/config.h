@@ -7,8 +7,8 @@
  * Owns:    strings live as long as the config's pool.
  * Errors:  HS_E_CONFIG naming file, line and key: unknown key, bad value, impossible combination.
  *          An unknown HINDSIGHT_API_* variable is one warning in the log.
- * Start:   file by --config, HINDSIGHT_CONFIG, hindsight.yaml in the folder above the program, then
- *          sysconfdir/hindsight/hindsight.yaml; none is fine. Keys flat or grouped (llm: {provider: …}).
+ * Start:   file by --config, HINDSIGHT_CONFIG, hindsight.yaml in the folder above the program or the
+ *          one above that, then sysconfdir/hindsight/hindsight.yaml; none is fine. Keys flat or grouped (llm: {provider: …}).
  *          Secrets also as <name>_file (file or environment).
  */
 #ifndef HS_CONFIG_CONFIG_H

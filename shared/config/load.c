@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -155,15 +156,35 @@ static const char *if_readable(const char *path)
 	return access(path, F_OK) == 0 ? path : NULL;
 }
 
-/* hindsight.yaml in the folder above the program's own */
-static const char *beside_program(struct hs_pool *pool, const char *program_path)
+/* A program started by its bare name (CGI under suexec) asks the kernel where it lies. */
+static const char *program_folder(struct hs_pool *pool, const char *program_path)
 {
 	const char *slash = program_path ? strrchr(program_path, '/') : NULL;
+	char self[PATH_MAX];
+	ssize_t n;
 
-	if (!slash)
+	if (!program_path)
 		return NULL;
-	return if_readable(hs_pool_printf(
-		pool, "%.*s/../hindsight.yaml", (int)(slash - program_path), program_path));
+	if (slash)
+		return hs_pool_strndup(pool, program_path, (size_t)(slash - program_path));
+	n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	if (n <= 0)
+		return NULL;
+	self[n] = '\0';
+	return hs_pool_strndup(pool, self, (size_t)(strrchr(self, '/') - self));
+}
+
+/* hindsight.yaml in the folder above the program's own, else one above that: on a shared host the
+ * first may be the document root. */
+static const char *above_program(struct hs_pool *pool, const char *program_path)
+{
+	const char *folder = program_folder(pool, program_path), *found;
+
+	if (!folder)
+		return NULL;
+	found = if_readable(hs_pool_printf(pool, "%s/../hindsight.yaml", folder));
+	return found ? found :
+		if_readable(hs_pool_printf(pool, "%s/../../hindsight.yaml", folder));
 }
 
 static const char *find_file(
@@ -175,7 +196,7 @@ static const char *find_file(
 		return path;
 	if (!hs_str_empty(env))
 		return env;
-	found = beside_program(pool, program_path);
+	found = above_program(pool, program_path);
 	if (found || hs_str_empty(sysconfdir))
 		return found;
 	return if_readable(hs_pool_printf(pool, "%s/hindsight/hindsight.yaml", sysconfdir));
@@ -271,8 +292,20 @@ static enum hs_rc budget_rule(const struct hs_config *cfg, struct hs_err *err)
 	return hs_fail(err, HS_E_CONFIG, "recall_budget_min must not be above recall_budget_max");
 }
 
+/* Plain segments only: what is compared with a decoded path must not hold escapes or a query. */
+static enum hs_rc base_path_rule(const struct hs_config *cfg, struct hs_err *err)
+{
+	const char *s = hs_cfg_str(cfg, HS_S_base_path);
+
+	if (hs_str_empty(s) || (!strpbrk(s, "?#%\\ \t\r\n") && !strstr(s, "..")))
+		return HS_OK;
+	return hs_fail(err, HS_E_CONFIG,
+		"base_path '%.200s' is no plain path; it should look like /hindsight", s);
+}
+
 enum hs_rc hs_config_rules(const struct hs_config *cfg, struct hs_err *err)
 {
+	HS_TRY(base_path_rule(cfg, err));
 	HS_TRY(slot_rule(cfg, err));
 	HS_TRY(key_rule(cfg, err));
 	HS_TRY(retain_rule(cfg, err));

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "web/problem.h"
 
 static const char *cgi_header(const struct hs_request *r, const char *cgi_name)
 {
@@ -26,6 +28,14 @@ static size_t cgi_read(void *arg, char *out, size_t n)
 		got = read(STDIN_FILENO, out, n);
 	while (got < 0 && errno == EINTR);
 	return got > 0 ? (size_t)got : 0;
+}
+
+static bool cgi_gone(const struct hs_request *r)
+{
+	struct pollfd out = {.fd = STDOUT_FILENO};
+
+	(void)r;
+	return poll(&out, 1, 0) == 1 && (out.revents & (POLLERR | POLLHUP));
 }
 
 static bool write_all(const struct hs_buf *b)
@@ -72,6 +82,22 @@ static void slot_leave(struct hs_long_gate *g)
 	g->fd = -1;
 }
 
+void hs_cgi_refuse(struct hs_pool *pool, enum hs_rc rc)
+{
+	struct hs_body_source source = {.read = cgi_read};
+	struct hs_request req = {.header = cgi_header};
+	struct hs_err err = {.rc = rc};
+	struct hs_response res;
+
+	signal(SIGPIPE, SIG_IGN);
+	hs_request_from_cgi(pool, &req);
+	hs_response_init(&res, pool);
+	(void)hs_request_read_body(pool, &req, &source);
+	hs_problem(&res, &err);
+	if (write_all(hs_response_head(&res, &req)))
+		(void)write_all(res.body);
+}
+
 int hs_cgi_run(struct hs_app *app, int threads)
 {
 	const char *run_dir = hs_cfg_str(app->cfg, HS_S_run_dir);
@@ -80,7 +106,7 @@ int hs_cgi_run(struct hs_app *app, int threads)
 		.max = threads * 3 / 4 > 0 ? threads * 3 / 4 : 1,
 	};
 	struct hs_body_source source = {.read = cgi_read};
-	struct hs_request req = {.header = cgi_header};
+	struct hs_request req = {.header = cgi_header, .gone = cgi_gone};
 	int64_t began_us = hs_mono_us();
 	struct hs_response res;
 	struct hs_buf *head;

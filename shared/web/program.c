@@ -67,17 +67,20 @@ static void usage(FILE *out, const char *name)
 		name);
 }
 
-static int fail_start(const struct hs_err *err)
+/* A CGI program that only ended would leave the client the web server's own error page. */
+static int fail_start(const struct hs_app *app, bool cgi, const struct hs_err *err)
 {
 	hs_log(HS_LOG_ERROR, "start", "error=%s", hs_log_quote(err->msg));
+	if (cgi)
+		hs_cgi_refuse(app->pool, HS_E_CONFIG);
 	return EXIT_FAILURE;
 }
 
-static int print_routes(const struct hs_program *program, struct hs_pool *pool)
+static int print_routes(const struct hs_app *app)
 {
-	struct hs_buf *text = hs_buf_new(pool, ROUTES_TEXT_MAX);
+	struct hs_buf *text = hs_buf_new(app->pool, ROUTES_TEXT_MAX);
 
-	hs_routes_print(program->tables, text);
+	hs_routes_print(app->program->tables, &app->base, text);
 	return fputs(text->data, stdout) < 0 || fflush(stdout) != 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
@@ -143,27 +146,28 @@ static int serve_socket(struct hs_app *app, const struct options *o)
 	else if ((fd = passed_fd()) < 0)
 		fd = hs_fcgi_fd0(&err);
 	if (fd < 0)
-		return fail_start(&err);
+		return fail_start(app, false, &err);
 	return hs_fcgi_run(app, fd, threads);
 }
 
 static int run(struct hs_app *app, const struct options *o, const char *argv0)
 {
-	bool cgi = getenv("GATEWAY_INTERFACE") && !o->socket && passed_fd() < 0;
+	bool cgi = getenv("GATEWAY_INTERFACE") && !o->socket && !o->routes && passed_fd() < 0;
 	struct hs_config *cfg = NULL;
 	struct hs_err err = {0};
 
 	if (hs_routes_check(app->program->tables, &err) != HS_OK)
-		return fail_start(&err);
-	if (o->routes)
-		return print_routes(app->program, app->pool);
+		return fail_start(app, cgi, &err);
 	if (hs_config_load(app->pool, o->config, argv0, HS_SYSCONFDIR, &cfg, &err) != HS_OK)
-		return fail_start(&err);
+		return fail_start(app, cgi, &err);
 	app->cfg = cfg;
+	app->base = hs_str_split(app->pool, hs_cfg_str(cfg, HS_S_base_path), '/');
+	if (o->routes)
+		return print_routes(app);
 	hs_log_init(app->program->name, hs_cfg_str(cfg, HS_S_log_level),
 		hs_str_eq(hs_cfg_str(cfg, HS_S_log_format), "json"));
 	if (app_start(app, cgi, &err) != HS_OK)
-		return fail_start(&err);
+		return fail_start(app, cgi, &err);
 	return cgi ? hs_cgi_run(app, thread_count(app)) : serve_socket(app, o);
 }
 
@@ -234,6 +238,8 @@ void hs_thread_serve(struct hs_thread *t, struct hs_request *req, struct hs_resp
 
 	if (hs_request_parse(t->pool, req, &c.err) != HS_OK)
 		hs_log(HS_LOG_DEBUG, "request_refused", "id=%s", req->request_id);
+	else if (!hs_request_below(req, &t->app->base))
+		(void)hs_fail(&c.err, HS_E_NOT_FOUND, "Not Found");
 	hs_route_serve(&c);
 	*ret_head = hs_response_head(res, req);
 	took_us = hs_mono_us() - began_us;

@@ -5,6 +5,7 @@
  * Options: --config FILE, --socket PATH, --routes (print the table), --version, --help.
  * Mode:    CGI if GATEWAY_INTERFACE is set and neither --socket nor LISTEN_FDS is given; else the
  *          socket; else fd 0 when FCGX_IsCGI() says no.
+ * Base:    base_path stands in front of every route; a path outside of it is a 404.
  * Stop:    SIGTERM stops accepting, lets running requests finish (shutdown_grace_seconds), exits 0;
  *          a second one exits at once. A new program binds a temporary socket and renames it over
  *          the old path.
@@ -22,6 +23,7 @@ struct hs_app {
 	int64_t started_us;            /* hs_mono_us at the start */
 	struct hs_long_gate *long_gate; /* NULL = no limit */
 	void *data;                    /* of the program (start hook) */
+	struct hs_strs base;           /* segments of base_path */
 };
 
 struct hs_program {

@@ -199,6 +199,22 @@ enum hs_rc hs_request_parse(struct hs_pool *pool, struct hs_request *r, struct h
 	return parse_query(pool, r, err);
 }
 
+bool hs_request_below(struct hs_request *r, const struct hs_strs *base)
+{
+	if (r->segments.n < base->n)
+		return false;
+	for (size_t i = 0; i < base->n; i++)
+		if (strcmp(r->segments.v[i], base->v[i]) != 0)
+			return false;
+	r->segments.v += base->n;
+	r->segments.n -= base->n;
+	r->raw_segments.v += base->n;
+	r->raw_segments.n -= base->n;
+	if (base->n > 0 && r->segments.n == 0)
+		r->trailing_slash = false;
+	return true;
+}
+
 bool hs_request_is_json(const struct hs_request *r)
 {
 	const char *type = r->content_type;

@@ -27,7 +27,7 @@ struct hs_request {
 	enum hs_method method;
 	const char *method_name;
 	const char *uri;               /* raw, query included */
-	const char *raw_path;          /* raw, without query */
+	const char *raw_path;          /* raw, without query, base_path included */
 	struct hs_strs raw_segments;   /* between slashes, not decoded */
 	struct hs_strs segments;       /* decoded; controls are kept here and refused where an id is made */
 	bool trailing_slash;
@@ -56,6 +56,8 @@ struct hs_request {
 void hs_request_from_cgi(struct hs_pool *pool, struct hs_request *r);
 /* Fill method, segments, query … from uri and method_name. */
 HS_MUST enum hs_rc hs_request_parse(struct hs_pool *pool, struct hs_request *r, struct hs_err *err);
+/* Take the base path off the segments; false when the path does not lie below it. */
+bool hs_request_below(struct hs_request *r, const struct hs_strs *base);
 /* Percent-decode one piece; plus_is_blank for query text. NULL when an escape is bad, the result is
  * no UTF-8 or holds a NUL. */
 char *hs_percent_decode(struct hs_pool *pool, const char *s, size_t n, bool plus_is_blank);

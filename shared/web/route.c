@@ -170,11 +170,17 @@ enum hs_rc hs_routes_check(const struct hs_route *const *tables, struct hs_err *
 	return HS_OK;
 }
 
-void hs_routes_print(const struct hs_route *const *tables, struct hs_buf *out)
+void hs_routes_print(const struct hs_route *const *tables, const struct hs_strs *base,
+	struct hs_buf *out)
 {
-	for (const struct hs_route *const *t = tables; *t; t++)
-		for (const struct hs_route *r = *t; r->pattern; r++)
-			hs_buf_printf(out, "%s %s\n", method_names[r->method], r->pattern);
+	for (const struct hs_route *const *t = tables; *t; t++) {
+		for (const struct hs_route *r = *t; r->pattern; r++) {
+			hs_buf_printf(out, "%s ", method_names[r->method]);
+			for (size_t i = 0; i < base->n; i++)
+				hs_buf_printf(out, "/%s", base->v[i]);
+			hs_buf_printf(out, "%s\n", r->pattern);
+		}
+	}
 }
 
 /* ---- finding the row ---- */

@@ -81,8 +81,9 @@ void hs_reply_etag(struct hs_ctx *c);  /* this GET carries an ETag */
 void hs_route_serve(struct hs_ctx *c);
 /* Check the tables; HS_E_CONFIG when two rows are equal or one is malformed. */
 HS_MUST enum hs_rc hs_routes_check(const struct hs_route *const *tables, struct hs_err *err);
-/* "GET /v1/default/banks" a line, in the order of the tables. */
-void hs_routes_print(const struct hs_route *const *tables, struct hs_buf *out);
+/* "GET /v1/default/banks" a line, behind the base path, in the order of the tables. */
+void hs_routes_print(const struct hs_route *const *tables, const struct hs_strs *base,
+	struct hs_buf *out);
 /* The value of X-Ignored-Params: characters outside printable ASCII as '?', cut at a name boundary
  * at HS_IGNORED_HEADER_BYTES. */
 char *hs_ignored_header(struct hs_pool *pool, const struct hs_strs *names);

@@ -8,6 +8,7 @@
 
 #include "base/pool.h"
 #include "config/config.h"
+#include "config/internal.h"
 #include "json/json.h"
 
 struct fixture {
@@ -267,11 +268,39 @@ static void the_file_is_searched_beside_the_program_and_in_sysconfdir(void **sta
 	file(f, "hindsight.yaml", "llm_model: above\n");
 	assert_int_equal(hs_config_load(f->pool, NULL, hs_pool_printf(f->pool, "%s/p", bin), etc, &cfg, &err), HS_OK);
 	assert_string_equal(hs_cfg_str(cfg, HS_S_llm_model), "above");
+	/* two folders up, when the one above the program has none */
+	assert_int_equal(hs_config_load(f->pool, NULL, hs_pool_printf(f->pool, "%s/deep/p", bin), NULL, &cfg, &err), HS_OK);
+	assert_false(hs_cfg_explicit(cfg, HS_S_llm_model));
+	assert_int_equal(mkdir(hs_pool_printf(f->pool, "%s/deep", bin), 0700), 0);
+	assert_int_equal(hs_config_load(f->pool, NULL, hs_pool_printf(f->pool, "%s/deep/p", bin), etc, &cfg, &err), HS_OK);
+	assert_string_equal(hs_cfg_str(cfg, HS_S_llm_model), "above");
 	setenv("HINDSIGHT_CONFIG", file(f, "env.yaml", "llm_model: env\n"), 1);
 	assert_int_equal(hs_config_load(f->pool, NULL, hs_pool_printf(f->pool, "%s/p", bin), etc, &cfg, &err), HS_OK);
 	assert_string_equal(hs_cfg_str(cfg, HS_S_llm_model), "env");
 	unsetenv("HINDSIGHT_CONFIG");
 	assert_int_equal(hs_config_load(f->pool, "/nonexistent.yaml", NULL, etc, &cfg, &err), HS_E_CONFIG);
+}
+
+static void a_base_path_is_plain(void **state)
+{
+	static const char *const fine[] = {"", "/", "/hindsight", "a/b/", "/~user/mem.ory"};
+	static const char *const bad[] = {"/a?b", "/a#b", "/a%20b", "/a b", "/../a", "a\\b"};
+	HS_AUTO(hs_pool_free) struct hs_pool *pool = hs_pool_new();
+	struct hs_err err = {0};
+
+	(void)state;
+	for (size_t i = 0; i < HS_COUNT(fine); i++) {
+		struct hs_config *cfg = hs_config_defaults(pool);
+
+		assert_int_equal(hs_config_set(cfg, "base_path", fine[i], &err), HS_OK);
+		assert_int_equal(hs_config_rules(cfg, &err), HS_OK);
+	}
+	for (size_t i = 0; i < HS_COUNT(bad); i++) {
+		struct hs_config *cfg = hs_config_defaults(pool);
+
+		assert_int_equal(hs_config_set(cfg, "base_path", bad[i], &err), HS_OK);
+		assert_int_equal(hs_config_rules(cfg, &err), HS_E_CONFIG);
+	}
 }
 
 static void banks_case_59_the_provider_follows_key_and_address(void **state)
@@ -362,6 +391,7 @@ int main(void)
 		CASE(secrets_may_stand_in_files_and_in_no_message),
 		CASE(temperatures_can_be_left_out),
 		CASE(the_file_is_searched_beside_the_program_and_in_sysconfdir),
+		CASE(a_base_path_is_plain),
 		CASE(banks_case_59_the_provider_follows_key_and_address),
 		CASE(hostile_yaml_ends_with_an_error),
 		CASE(the_sample_file_is_up_to_date),

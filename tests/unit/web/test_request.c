@@ -62,6 +62,44 @@ static void paths_are_split_before_decoding(void **state)
 	}
 }
 
+static void a_base_path_is_taken_off(void **state)
+{
+	static const struct {
+		const char *base, *uri;
+		bool below;
+		size_t n;
+		const char *first;
+		bool slash;
+	} rows[] = {
+		{"", "/a", true, 1, "a", false},
+		{"/m", "/m/a", true, 1, "a", false},
+		{"m/", "/m/a/", true, 1, "a", true},
+		{"/m/n/", "/m/n/a%2Fb", true, 1, "a/b", false},
+		{"/m", "/m", true, 0, NULL, false},
+		{"/m", "/m/", true, 0, NULL, false},
+		{"/m", "/%6d/a?b=/c", true, 1, "a", false},
+		{"/m", "/mm/a", false, 2, "mm", false},
+		{"/m", "/a", false, 1, "a", false},
+		{"/m", "//m/a", false, 3, "", false},
+		{"/m/n", "/m%2Fn/a", false, 2, "m/n", false},
+	};
+	HS_AUTO(hs_pool_free) struct hs_pool *pool = hs_pool_new();
+
+	(void)state;
+	for (size_t i = 0; i < HS_COUNT(rows); i++) {
+		struct hs_strs base = hs_str_split(pool, rows[i].base, '/');
+		struct hs_request r;
+
+		assert_int_equal(parse(pool, rows[i].uri, &r), HS_OK);
+		assert_int_equal(hs_request_below(&r, &base), rows[i].below);
+		assert_int_equal(r.segments.n, rows[i].n);
+		assert_int_equal(r.raw_segments.n, rows[i].n);
+		if (rows[i].first)
+			assert_string_equal(r.segments.v[0], rows[i].first);
+		assert_int_equal(r.trailing_slash, rows[i].slash);
+	}
+}
+
 static void bad_paths_are_refused(void **state)
 {
 	static const char *const uris[] = {
@@ -262,6 +300,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(paths_are_split_before_decoding),
+		cmocka_unit_test(a_base_path_is_taken_off),
 		cmocka_unit_test(bad_paths_are_refused),
 		cmocka_unit_test(query_is_decoded_and_cleaned),
 		cmocka_unit_test(query_keeps_order_and_has_a_cap),

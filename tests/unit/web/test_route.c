@@ -412,6 +412,7 @@ static void tables_are_checked(void **state)
 	};
 	HS_AUTO(hs_pool_free) struct hs_pool *pool = hs_pool_new();
 	struct hs_buf *text = hs_buf_new(pool, 10000);
+	struct hs_strs base = {0};
 	struct hs_err err = {0};
 
 	(void)state;
@@ -422,8 +423,12 @@ static void tables_are_checked(void **state)
 	assert_int_equal(hs_routes_check((const struct hs_route *const[]){fine, NULL}, &err),
 		HS_OK);
 	assert_int_equal(hs_routes_check(tables, &err), HS_OK);
-	hs_routes_print((const struct hs_route *const[]){fine, NULL}, text);
+	hs_routes_print((const struct hs_route *const[]){fine, NULL}, &base, text);
 	assert_string_equal(text->data, "GET /a/{x}\nPUT /a/{x}\nGET /a/b\n");
+	hs_buf_reset(text);
+	base = hs_str_split(pool, "/mem/ory/", '/');
+	hs_routes_print((const struct hs_route *const[]){slash, NULL}, &base, text);
+	assert_string_equal(text->data, "GET /mem/ory/a/\n");
 }
 
 int main(void)
