@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "db/tx.h"
+#include "engine/automatic.h"
 #include "engine/consolidate_run.h"
 #include "engine/mind.h"
 #include "json/json.h"
@@ -12,6 +13,7 @@
 #include "store/vector.h"
 
 #define LOOK_AHEAD 5   /* times the fetch size: how far the fair pick looks */
+#define ROUNDS_TO_REFRESH 10 /* a chain that does not end refreshes models after so many rounds */
 #define IDLE_FETCHES 3 /* fetches in a row that finished nothing before a round gives up */
 
 /* ---- picking facts ---- */
@@ -78,6 +80,7 @@ struct round {
 	struct consolidation c;
 	const struct hs_consolidate_in *in;
 	int64_t total, limit;
+	int64_t refreshed;             /* models queued for a refresh */
 	const char *status;
 	bool no_model;                 /* provider none */
 };
@@ -112,7 +115,7 @@ static json_t *result(const struct round *r)
 		v, "skipped", r->no_model ? json_true() : json_integer(c->skipped));
 	json_object_set_new(v, "llm_batch_failures", json_integer(c->batch_failures));
 	json_object_set_new(v, "unresolved_actions", json_integer(c->unresolved));
-	json_object_set_new(v, "mental_models_refreshed", json_integer(0));
+	json_object_set_new(v, "mental_models_refreshed", json_integer(r->refreshed));
 	return v;
 }
 
@@ -212,14 +215,16 @@ static enum hs_rc submit_next(struct hs_db *db, void *arg, struct hs_err *err)
 	return hs_submit_consolidation(db, r->c.run->pool, r->c.bank->bank_no, &s, &id, NULL, err);
 }
 
-/* The rest follows in another job; an automatic chain ends when it was switched off meanwhile. */
-static enum hs_rc follow_up(struct round *r, struct hs_err *err)
+/* The rest follows in another job; an automatic chain ends when it was switched off meanwhile.
+ * *ret_goes_on: the chain has not ended. */
+static enum hs_rc follow_up(struct round *r, bool *ret_goes_on, struct hs_err *err)
 {
 	struct hs_run *run = r->c.run;
 	struct hs_config *now;
 	struct hs_bank bank;
 	int64_t left;
 
+	*ret_goes_on = false;
 	HS_TRY(hs_pending_count(run->db, run->pool, r->c.bank->bank_no, r->in->scopes, &left, err));
 	if (left == 0)
 		return HS_OK;
@@ -229,13 +234,27 @@ static enum hs_rc follow_up(struct round *r, struct hs_err *err)
 		return HS_OK;
 	HS_TRY(hs_tx_run(run->db, submit_next, r, err));
 	hs_queue_poke(run->server);
+	*ret_goes_on = true;
 	return HS_OK;
+}
+
+/* The chain has ended, or has run long: what it left stale is refreshed. A round that a killed worker
+ * had finished but not reported finds nothing to do and comes here, too. */
+static enum hs_rc refresh_models(struct round *r, struct hs_err *err)
+{
+	struct hs_run *run = r->c.run;
+
+	HS_TRY(hs_run_check(run, err));
+	if (r->total > 0 && run->progress)
+		run->progress(run->progress_arg, "refreshing_mental_models", finished(r), r->total, NULL);
+	return hs_automatic_after_consolidation(
+		run->db, run->pool, run->server, r->c.bank->bank_no, &r->refreshed, err);
 }
 
 static enum hs_rc run_round(struct round *r, struct hs_err *err)
 {
 	struct hs_run *run = r->c.run;
-	bool more;
+	bool more, goes_on = false;
 
 	HS_TRY(hs_bank_config(run->pool, run->server, r->in->bank, &r->c.cfg, err));
 	r->no_model = hs_mind_for(r->c.cfg, "consolidation") == HS_MIND_NONE;
@@ -251,11 +270,15 @@ static enum hs_rc run_round(struct round *r, struct hs_err *err)
 		run->db, run->pool, r->in->bank->bank_no, r->in->scopes, &r->total, err));
 	if (r->total == 0) {
 		r->status = "no_new_memories";
-		return HS_OK;
+		return refresh_models(r, err);
 	}
 	report(r);
 	HS_TRY(run_fetches(r, &more, err));
-	return more ? follow_up(r, err) : HS_OK;
+	if (more)
+		HS_TRY(follow_up(r, &goes_on, err));
+	if (goes_on && r->in->round % ROUNDS_TO_REFRESH != 0)
+		return HS_OK;
+	return refresh_models(r, err);
 }
 
 enum hs_rc hs_consolidate_run(struct hs_run *run, const struct hs_consolidate_in *in,

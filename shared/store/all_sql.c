@@ -1,6 +1,7 @@
 #include "store/all_sql.h"
 
 #define LISTS(X)                                                                                   \
+	X(hs_automatic_sql) \
 	X(hs_bank_sql) \
 	X(hs_bank_write_sql) \
 	X(hs_clock_sql) \

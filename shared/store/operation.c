@@ -150,9 +150,22 @@ enum hs_rc hs_operation_find(struct hs_db *db, struct hs_pool *pool, const char 
 
 /* ---- consolidation ---- */
 
-/* A waiting unscoped consolidation takes the new wish in; a manual one makes it manual. */
+/* A waiting one takes the wish in: manual stays manual, and a chain goes on counting its rounds though
+ * a write has queued a first round meanwhile. False when there is nothing to change. */
+static bool take_in(json_t *payload, const struct hs_consolidation_submit *s)
+{
+	bool manual = s->manual && !hs_json_bool(payload, "manual", false);
+	bool round = s->round > hs_json_int(payload, "round", 1);
+
+	if (manual)
+		json_object_set_new(payload, "manual", json_true());
+	if (round)
+		json_object_set_new(payload, "round", json_integer(s->round));
+	return manual || round;
+}
+
 static enum hs_rc fold_consolidation(struct hs_db *db, struct hs_pool *pool, int64_t bank_no,
-	bool manual, const char **ret_id, struct hs_err *err)
+	const struct hs_consolidation_submit *s, const char **ret_id, struct hs_err *err)
 {
 	struct hs_rows rows;
 
@@ -167,13 +180,11 @@ static enum hs_rc fold_consolidation(struct hs_db *db, struct hs_pool *pool, int
 		HS_TRY(hs_json_load(pool, row[1].s, &payload, err));
 		if (hs_json_arr(payload, "observation_scopes"))
 			continue;
-		if (manual && !hs_json_bool(payload, "manual", false)) {
-			json_object_set_new(payload, "manual", json_true());
+		if (take_in(payload, s))
 			HS_TRY(hs_db_exec(db, sql[SQL_SET_PAYLOAD],
 				HS_BINDS(hs_b_str(hs_json_text(pool, payload)), hs_b_str(row[0].s),
 					hs_b_int(bank_no)),
 				&found, err));
-		}
 		/* not found: a worker took it between the two statements */
 		if (found)
 			*ret_id = row[0].s;
@@ -192,7 +203,7 @@ enum hs_rc hs_submit_consolidation(struct hs_db *db, struct hs_pool *pool, int64
 
 	HS_TRY(hs_clock_lock(db, bank_no, err));
 	if (!scoped)
-		HS_TRY(fold_consolidation(db, pool, bank_no, s->manual, &folded, err));
+		HS_TRY(fold_consolidation(db, pool, bank_no, s, &folded, err));
 	if (ret_deduplicated)
 		*ret_deduplicated = folded != NULL;
 	if (folded) {

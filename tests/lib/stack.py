@@ -26,7 +26,7 @@ import pymysql
 SIGTERM = signal.SIGTERM  # Process has a method of the module's name
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 PROGRAMS = ["banks", "memories", "mental-models", "reflect", "prompts", "operations"]
-FOLDERS = {"worker": "operations/worker", "admin": "admin"}
+FOLDERS = {"worker": "operations/worker", "admin": "admin", "refresh-tick": "mental-models/tick"}
 MARIADB_OPTIONS = [
     "--skip-networking", "--performance-schema=0", "--innodb-buffer-pool-size=64M",
     "--innodb-log-file-size=32M", "--innodb-doublewrite=0", "--transaction-isolation=READ-COMMITTED",
@@ -409,6 +409,15 @@ class Stack:
 
     def start_worker(self, name="worker", *args, env=None):
         return self.spawn(name, [program_path("worker", self.build), "--config", self.config, *args], env)
+
+    def tick(self, env=None):
+        """One run of the refresh tick; it ends well whatever it finds."""
+        r = subprocess.run([program_path("refresh-tick", self.build), "--config", self.config],
+                           capture_output=True, text=True, env={**self.env(), **(env or {})}, timeout=60)
+        with open(self.logs / "refresh-tick.log", "a") as log:
+            log.write(r.stderr)
+        assert r.returncode == 0, r.stderr
+        return r
 
     def start_nginx(self):
         self.port = free_port()
