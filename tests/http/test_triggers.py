@@ -161,6 +161,8 @@ def test_fault_04_a_worker_killed_between_rounds_loses_nothing(server, bank, cal
     assert refreshed(server, bank) == []
     calls.reset()
     server.start_worker()
+    # a row that was brought back has a retry time, as a parked one
+    wait_for("the refreshes", lambda: len(refreshed(server, bank)) >= 8)
     bank.idle()
     assert refreshed(server, bank) == names
     assert not any(read(bank, n)["is_stale"] for n in names)
