@@ -28,6 +28,7 @@
 #define HS_GROUP_TAGS 1000
 #define HS_EXPAND_IDS 1000                            /* ids in one tool call of a model */
 #define HS_TOOL_CALLS 100                             /* tool calls run of one reply of a model */
+#define HS_DELTA_OPS 1000                             /* operations in one reply of a delta call */
 #define HS_CITATIONS 10000                            /* ids looked at in one list of citations */
 #define HS_LLM_REPLY_MAX ((size_t)16 * 1024 * 1024)   /* body of one model reply */
 #define HS_PROMPT_MAX ((size_t)32 * 1024 * 1024)      /* one request to a model */

@@ -4,107 +4,20 @@
 
 #include "base/buf.h"
 #include "base/limits.h"
+#include "engine/document_ids.h"
 #include "json/json.h"
 #include "llm/llm.h"
-#include "text/hash.h"
 
 #define LEVEL_DEFAULT 2
 #define FAULTS_MAX 20
 #define PLACEHOLDER "Generating content..."
-
-/* ---- unique ids ---- */
-
-/* Ids taken so far, each with the suffix to try next; a repeat costs one probe, not a search. */
-struct id_slot {
-	const char *id;
-	size_t next;
-};
-struct ids {
-	struct hs_pool *pool;
-	struct id_slot *slots;
-	size_t n, cap; /* cap is a power of two */
-};
-
-static struct id_slot *ids_slot(const struct ids *ids, const char *id)
-{
-	size_t at = (size_t)hs_hash64(id, strlen(id)) & (ids->cap - 1);
-
-	while (ids->slots[at].id && strcmp(ids->slots[at].id, id) != 0)
-		at = (at + 1) & (ids->cap - 1);
-	return &ids->slots[at];
-}
-
-static void ids_grow(struct ids *ids)
-{
-	struct ids more = {.pool = ids->pool, .n = ids->n, .cap = ids->cap ? 2 * ids->cap : 64};
-
-	more.slots = HS_NEW_ARRAY(ids->pool, struct id_slot, more.cap);
-	for (size_t i = 0; i < ids->cap; i++)
-		if (ids->slots[i].id)
-			*ids_slot(&more, ids->slots[i].id) = ids->slots[i];
-	*ids = more;
-}
-
-/* `base`, or base-2, base-3, …: the first that nobody has. */
-static const char *ids_take(struct ids *ids, const char *base)
-{
-	struct id_slot *slot;
-	const char *id = base;
-	size_t k;
-
-	if (2 * ids->n + 2 > ids->cap)
-		ids_grow(ids);
-	slot = ids_slot(ids, base);
-	if (slot->id) {
-		for (k = slot->next;; k++) {
-			id = hs_pool_printf(ids->pool, "%s-%zu", base, k);
-			if (!ids_slot(ids, id)->id)
-				break;
-		}
-		slot->next = k + 1;
-		slot = ids_slot(ids, id);
-	}
-	*slot = (struct id_slot){id, 2};
-	ids->n++;
-	return id;
-}
-
-static const char *slug(struct hs_pool *pool, const char *heading)
-{
-	char *out = hs_pool_alloc(pool, strlen(heading) + 1);
-	size_t n = 0;
-	bool gap = false;
-
-	for (const char *p = heading; *p; p++) {
-		char c = *p >= 'A' && *p <= 'Z' ? (char)(*p + 32) : *p;
-
-		if (!((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'))) {
-			gap = true;
-			continue;
-		}
-		if (gap && n)
-			out[n++] = '-';
-		gap = false;
-		out[n++] = c;
-	}
-	out[n] = '\0';
-	return n ? out : "section";
-}
-
-static const char *block_id(struct hs_pool *pool, const char *text)
-{
-	char hex[HS_SHA1_HEX];
-
-	hs_sha1_hex(text, strlen(text), hex);
-	return hs_pool_printf(pool, "b%.8s", hex);
-}
 
 /* ---- building ---- */
 
 struct builder {
 	struct hs_pool *pool;
 	struct hs_document *doc;
-	struct ids sections, blocks;
+	struct hs_ids sections, blocks;
 };
 
 static struct builder build(struct hs_pool *pool, struct hs_document *doc)
@@ -135,7 +48,7 @@ static struct hs_doc_section *add_section(struct builder *b, const char *heading
 	memset(s, 0, sizeof(*s));
 	s->heading = heading;
 	s->level = level;
-	s->id = ids_take(&b->sections, *heading ? slug(b->pool, heading) : "preamble");
+	s->id = hs_ids_take(&b->sections, *heading ? hs_section_slug(b->pool, heading) : "preamble");
 	return s;
 }
 
@@ -149,7 +62,7 @@ static void add_block(struct builder *b, struct hs_doc_section *s, const char *t
 		s->cap_blocks = cap;
 	}
 	s->blocks[s->n_blocks].text = text;
-	s->blocks[s->n_blocks++].id = ids_take(&b->blocks, block_id(b->pool, text));
+	s->blocks[s->n_blocks++].id = hs_ids_take(&b->blocks, hs_block_id(b->pool, text));
 }
 
 /* ---- lines ---- */
