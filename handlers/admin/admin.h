@@ -13,7 +13,7 @@
 struct admin {
 	struct hs_pool *pool;
 	const char *program, *config_path, *dir;
-	struct hs_config *cfg;           /* NULL for commands without configuration */
+	struct hs_config *cfg; /* NULL for commands without configuration */
 };
 
 int admin_migrate(struct admin *a);

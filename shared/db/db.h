@@ -24,44 +24,46 @@
 
 struct hs_db;
 
-struct hs_db *hs_db_new(const struct hs_config *cfg);   /* does not connect; ends the process on no memory */
+/* Does not connect; ends the process on no memory. */
+struct hs_db *hs_db_new(const struct hs_config *cfg);
 void hs_db_free(struct hs_db **dbp);
-HS_MUST enum hs_rc hs_db_ping(struct hs_db *db, struct hs_err *err);  /* connects when needed */
+HS_MUST enum hs_rc hs_db_ping(struct hs_db *db, struct hs_err *err); /* connects when needed */
 /* Called once after each connect (schema check); NULL = none. */
-void hs_db_on_connect(struct hs_db *db, enum hs_rc (*fn)(struct hs_db *db, void *arg, struct hs_err *err), void *arg);
-uint64_t hs_db_max_packet(struct hs_db *db);            /* max_allowed_packet, 0 while unknown */
-uint64_t hs_db_statements(const struct hs_db *db);      /* statements sent so far; tests and bench */
+void hs_db_on_connect(struct hs_db *db,
+	enum hs_rc (*fn)(struct hs_db *db, void *arg, struct hs_err *err), void *arg);
+uint64_t hs_db_max_packet(struct hs_db *db);       /* max_allowed_packet, 0 while unknown */
+uint64_t hs_db_statements(const struct hs_db *db); /* statements sent so far; tests and bench */
 
 /* One bound parameter. */
 enum hs_btype { HS_B_NULL, HS_B_INT, HS_B_UINT, HS_B_NUM, HS_B_STR, HS_B_BLOB, HS_B_TIME };
 struct hs_bind {
 	enum hs_btype type;
-	int64_t i;         /* HS_B_INT; HS_B_UINT: the same 64 bits; HS_B_TIME: µs */
+	int64_t i; /* HS_B_INT; HS_B_UINT: the same 64 bits; HS_B_TIME: µs */
 	double d;
-	const void *p;     /* HS_B_STR, HS_B_BLOB: lent until the call returns */
+	const void *p; /* HS_B_STR, HS_B_BLOB: lent until the call returns */
 	size_t n;
 };
 struct hs_bind hs_b_int(int64_t v);
-struct hs_bind hs_b_uint(uint64_t v);                   /* BIGINT UNSIGNED beyond INT64_MAX; read back as int64_t bits */
+struct hs_bind hs_b_uint(uint64_t v); /* beyond INT64_MAX too; read back as int64_t bits */
 struct hs_bind hs_b_num(double v);
-struct hs_bind hs_b_str(const char *s);                 /* NULL binds NULL */
+struct hs_bind hs_b_str(const char *s); /* NULL binds NULL */
 struct hs_bind hs_b_strn(const char *s, size_t n);
-struct hs_bind hs_b_blob(const void *p, size_t n);      /* p NULL binds NULL */
-struct hs_bind hs_b_time(int64_t us);                   /* HS_TIME_NONE binds NULL */
+struct hs_bind hs_b_blob(const void *p, size_t n); /* p NULL binds NULL */
+struct hs_bind hs_b_time(int64_t us);              /* HS_TIME_NONE binds NULL */
 struct hs_bind hs_b_bool(bool v);
 struct hs_bind hs_b_null(void);
 
 /* One value of a row. Text and blobs are NUL-terminated copies. */
 struct hs_val {
 	bool null;
-	int64_t i;         /* integers; DATETIME columns: µs (HS_TIME_NONE when null) */
+	int64_t i; /* integers; DATETIME columns: µs (HS_TIME_NONE when null) */
 	double d;
-	const char *s;     /* text or blob; NULL when null */
+	const char *s; /* text or blob; NULL when null */
 	size_t n;
 };
 struct hs_rows {
 	size_t n, cols;
-	struct hs_val *v;  /* n * cols */
+	struct hs_val *v; /* n * cols */
 };
 static inline const struct hs_val *hs_row(const struct hs_rows *r, size_t row)
 {
@@ -80,10 +82,11 @@ HS_MUST enum hs_rc hs_db_select(struct hs_db *db, struct hs_pool *pool, const ch
 /* Run a statement without rows. ret_affected: rows found (CLIENT_FOUND_ROWS); may be NULL. */
 HS_MUST enum hs_rc hs_db_exec(struct hs_db *db, const char *sql, const struct hs_bind *binds,
 	size_t n_binds, uint64_t *ret_affected, struct hs_err *err);
-uint64_t hs_db_insert_id(const struct hs_db *db);       /* of the last hs_db_exec */
+uint64_t hs_db_insert_id(const struct hs_db *db); /* of the last hs_db_exec */
 /* Stream rows: fn sees each, values are lent until it returns; a result other than HS_OK stops. fn
  * runs no statement on the same connection. */
-typedef enum hs_rc hs_db_row_fn(void *arg, const struct hs_val *row, size_t cols, struct hs_err *err);
+typedef enum hs_rc hs_db_row_fn(
+	void *arg, const struct hs_val *row, size_t cols, struct hs_err *err);
 HS_MUST enum hs_rc hs_db_each(struct hs_db *db, const char *sql, const struct hs_bind *binds,
 	size_t n_binds, hs_db_row_fn *fn, void *arg, struct hs_err *err);
 /* Text of one statement without parameters, not prepared (migrations, session settings). */
@@ -95,7 +98,8 @@ struct hs_sql_list {
 	const char *const *sql;
 	size_t n;
 };
-#define HS_SQL_LIST(symbol, array) const struct hs_sql_list symbol = {#symbol, (array), sizeof(array) / sizeof((array)[0])}
+#define HS_SQL_LIST(symbol, array)                                                                 \
+	const struct hs_sql_list symbol = {#symbol, (array), sizeof(array) / sizeof((array)[0])}
 /* Prepare without running; HS_E_DB with the server's words for a statement that is wrong. */
 HS_MUST enum hs_rc hs_db_prepare(struct hs_db *db, const char *sql, struct hs_err *err);
 
@@ -107,12 +111,14 @@ struct hs_sql {
 	size_t n, cap;
 };
 struct hs_sql hs_sql_new(struct hs_pool *pool);
-void hs_sql_add(struct hs_sql *q, const char *fragment);             /* no values in here */
+void hs_sql_add(struct hs_sql *q, const char *fragment); /* no values in here */
 void hs_sql_bind(struct hs_sql *q, struct hs_bind b);
 /* "?, ?, ?" for the list, padded to 1, 2, 4, 8, 16 … with the last value; n == 0 gives "NULL". */
 void hs_sql_list_str(struct hs_sql *q, const struct hs_strs *list);
 void hs_sql_list_int(struct hs_sql *q, const int64_t *v, size_t n);
-HS_MUST enum hs_rc hs_sql_select(struct hs_db *db, struct hs_sql *q, struct hs_rows *ret, struct hs_err *err);
-HS_MUST enum hs_rc hs_sql_exec(struct hs_db *db, struct hs_sql *q, uint64_t *ret_affected, struct hs_err *err);
+HS_MUST enum hs_rc hs_sql_select(
+	struct hs_db *db, struct hs_sql *q, struct hs_rows *ret, struct hs_err *err);
+HS_MUST enum hs_rc hs_sql_exec(
+	struct hs_db *db, struct hs_sql *q, uint64_t *ret_affected, struct hs_err *err);
 
 #endif

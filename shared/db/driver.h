@@ -14,7 +14,7 @@ struct hs_conn;
 struct hs_conn_cfg {
 	const char *host, *socket, *user, *password, *name;
 	unsigned port;
-	unsigned connect_s, command_s;   /* 0 = no limit */
+	unsigned connect_s, command_s; /* 0 = no limit */
 };
 
 /* One run of one statement. */
@@ -22,14 +22,15 @@ struct hs_conn_run {
 	const char *sql;
 	const struct hs_bind *binds;
 	size_t n_binds;
-	struct hs_pool *pool;            /* texts go here; NULL = lent until fn returns */
-	hs_db_row_fn *fn;                /* NULL = rows are dropped */
+	struct hs_pool *pool; /* texts go here; NULL = lent until fn returns */
+	hs_db_row_fn *fn;     /* NULL = rows are dropped */
 	void *arg;
-	uint64_t affected, insert_id;    /* answers */
+	uint64_t affected, insert_id; /* answers */
 	size_t cols;
 };
 
-HS_MUST enum hs_rc hs_conn_open(const struct hs_conn_cfg *cfg, struct hs_conn **ret, struct hs_err *err);
+HS_MUST enum hs_rc hs_conn_open(
+	const struct hs_conn_cfg *cfg, struct hs_conn **ret, struct hs_err *err);
 void hs_conn_close(struct hs_conn **connp);
 HS_MUST enum hs_rc hs_conn_exec(struct hs_conn *conn, struct hs_conn_run *run, struct hs_err *err);
 HS_MUST enum hs_rc hs_conn_prepare(struct hs_conn *conn, const char *sql, struct hs_err *err);
@@ -40,7 +41,8 @@ bool hs_conn_unsent(const struct hs_conn *conn);
 /* Looks at the idle socket: false when the server has closed it. */
 bool hs_conn_alive(struct hs_conn *conn);
 /* One integer of a query without parameters (server variables). */
-HS_MUST enum hs_rc hs_conn_number(struct hs_conn *conn, const char *sql, uint64_t *ret, struct hs_err *err);
+HS_MUST enum hs_rc hs_conn_number(
+	struct hs_conn *conn, const char *sql, uint64_t *ret, struct hs_err *err);
 
 /* For tx.c, implemented in db.c. */
 HS_MUST enum hs_rc hs_db_begin(struct hs_db *db, struct hs_err *err);

@@ -8,6 +8,6 @@
 
 #include "db/db.h"
 
-extern const struct hs_sql_list *const hs_all_sql[];   /* NULL-ended */
+extern const struct hs_sql_list *const hs_all_sql[]; /* NULL-ended */
 
 #endif

@@ -13,11 +13,13 @@
 #include "db/db.h"
 
 /* Lock and advance: GREATEST(now, last_write_at + 1 µs). */
-HS_MUST enum hs_rc hs_clock_advance(struct hs_db *db, int64_t bank_no, int64_t *ret_stamp_us, struct hs_err *err);
+HS_MUST enum hs_rc hs_clock_advance(
+	struct hs_db *db, int64_t bank_no, int64_t *ret_stamp_us, struct hs_err *err);
 /* Lock without advancing: deletes and bookkeeping. */
 HS_MUST enum hs_rc hs_clock_lock(struct hs_db *db, int64_t bank_no, struct hs_err *err);
 /* The committed value, read plainly: the cutoff of a refresh. */
-HS_MUST enum hs_rc hs_clock_read(struct hs_db *db, int64_t bank_no, int64_t *ret_us, struct hs_err *err);
+HS_MUST enum hs_rc hs_clock_read(
+	struct hs_db *db, int64_t bank_no, int64_t *ret_us, struct hs_err *err);
 extern const struct hs_sql_list hs_clock_sql;
 
 #endif

@@ -11,13 +11,16 @@
 struct hs_server_facts {
 	const char *version;
 	int64_t max_connections, connections, max_packet;
-	bool durable;             /* a commit is on disk when it is acknowledged */
+	bool durable; /* a commit is on disk when it is acknowledged */
 };
-HS_MUST enum hs_rc hs_server_facts(struct hs_db *db, struct hs_pool *pool, struct hs_server_facts *ret, struct hs_err *err);
+HS_MUST enum hs_rc hs_server_facts(
+	struct hs_db *db, struct hs_pool *pool, struct hs_server_facts *ret, struct hs_err *err);
 /* Vectors of the embedder with this tag, and of every other. */
-HS_MUST enum hs_rc hs_vector_counts(struct hs_db *db, struct hs_pool *pool, const char *tag, int64_t *ret_own, int64_t *ret_foreign, struct hs_err *err);
+HS_MUST enum hs_rc hs_vector_counts(struct hs_db *db, struct hs_pool *pool, const char *tag,
+	int64_t *ret_own, int64_t *ret_foreign, struct hs_err *err);
 /* Banks there are, and deleted ones whose rows are still to be removed. */
-HS_MUST enum hs_rc hs_bank_counts(struct hs_db *db, struct hs_pool *pool, int64_t *ret_banks, int64_t *ret_purging, struct hs_err *err);
+HS_MUST enum hs_rc hs_bank_counts(struct hs_db *db, struct hs_pool *pool, int64_t *ret_banks,
+	int64_t *ret_purging, struct hs_err *err);
 
 extern const struct hs_sql_list hs_health_sql;
 

@@ -10,7 +10,8 @@
 #include "db/db.h"
 
 /* One batch of at most `rows` rows of one table. *ret_more false: nothing is left to purge. */
-HS_MUST enum hs_rc hs_purge_step(struct hs_db *db, struct hs_pool *pool, int64_t rows, bool *ret_more, struct hs_err *err);
+HS_MUST enum hs_rc hs_purge_step(
+	struct hs_db *db, struct hs_pool *pool, int64_t rows, bool *ret_more, struct hs_err *err);
 
 extern const struct hs_sql_list hs_purge_sql;
 

@@ -16,7 +16,8 @@ static void every_statement_prepares(void **state)
 			if (!hs_all_sql[i]->sql[k])
 				fail_msg("%s: statement %zu is missing", hs_all_sql[i]->name, k);
 			if (hs_db_prepare(f->db, hs_all_sql[i]->sql[k], &f->err) != HS_OK)
-				fail_msg("%s, statement %zu: %s\n%s", hs_all_sql[i]->name, k, f->err.msg, hs_all_sql[i]->sql[k]);
+				fail_msg("%s, statement %zu: %s\n%s", hs_all_sql[i]->name, k,
+					f->err.msg, hs_all_sql[i]->sql[k]);
 			n++;
 		}
 	assert_true(n > 100);
@@ -26,7 +27,8 @@ static void a_wrong_statement_does_not(void **state)
 {
 	struct fixture *f = *state;
 
-	assert_int_equal(hs_db_prepare(f->db, "SELECT no_such_column FROM banks", &f->err), HS_E_DB);
+	assert_int_equal(
+		hs_db_prepare(f->db, "SELECT no_such_column FROM banks", &f->err), HS_E_DB);
 	assert_int_equal(hs_db_prepare(f->db, "SELEC 1", &f->err), HS_E_DB);
 }
 

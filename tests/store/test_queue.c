@@ -7,7 +7,6 @@
 
 #define LEASE_S 30
 
-
 /* ---- helpers ---- */
 
 static void run(struct fixture *f, const char *sql, const struct hs_bind *binds, size_t n)
@@ -25,9 +24,12 @@ static int setup(void **state)
 	return rc;
 }
 
-static const char *insert(struct fixture *f, const char *type, const char *subject, const char *parent, bool payload)
+static const char *insert(
+	struct fixture *f, const char *type, const char *subject, const char *parent, bool payload)
 {
-	struct hs_submit s = {.operation_type = type, .subject_id = subject, .parent_id = parent,
+	struct hs_submit s = {.operation_type = type,
+		.subject_id = subject,
+		.parent_id = parent,
 		.is_parent = !payload};
 	const char *id;
 
@@ -70,13 +72,18 @@ static struct hs_operation claim(struct fixture *f, const char *type, const char
 	return op;
 }
 
-static struct hs_finish ending(const struct hs_operation *op, enum hs_finish_kind kind, const char *error)
+static struct hs_finish ending(
+	const struct hs_operation *op, enum hs_finish_kind kind, const char *error)
 {
-	return (struct hs_finish){.claim = {op->operation_id, op->worker_id, op->attempt}, .kind = kind,
-		.parent_id = op->parent_id, .error = error, .max_retries = 3};
+	return (struct hs_finish){.claim = {op->operation_id, op->worker_id, op->attempt},
+		.kind = kind,
+		.parent_id = op->parent_id,
+		.error = error,
+		.max_retries = 3};
 }
 
-static enum hs_rc finish(struct fixture *f, const struct hs_operation *op, enum hs_finish_kind kind, const char *error)
+static enum hs_rc finish(struct fixture *f, const struct hs_operation *op, enum hs_finish_kind kind,
+	const char *error)
 {
 	struct hs_finish end = ending(op, kind, error);
 
@@ -102,8 +109,10 @@ static json_t *metadata(struct fixture *f, const char *id)
 static void one_at_a_time_runs_of_each_subject_oldest_first(void **state)
 {
 	struct fixture *f = *state;
-	const char *first = insert(f, "retain", "doc", NULL, true), *second = insert(f, "retain", "doc", NULL, true);
-	const char *other = insert(f, "retain", "doc2", NULL, true), *free_one = insert(f, "retain", NULL, NULL, true);
+	const char *first = insert(f, "retain", "doc", NULL, true),
+		   *second = insert(f, "retain", "doc", NULL, true);
+	const char *other = insert(f, "retain", "doc2", NULL, true),
+		   *free_one = insert(f, "retain", NULL, NULL, true);
 	struct hs_candidate *c;
 	struct hs_operation op;
 
@@ -186,13 +195,14 @@ static void the_next_bank_wraps_around(void **state)
 struct claimer {
 	struct fixture *f;
 	int number, claimed;
-	_Atomic int *open;             /* running now, by subject */
+	_Atomic int *open; /* running now, by subject */
 	_Atomic int *overlaps;
 	enum hs_rc rc;
 	struct hs_err err;
 };
 
-static enum hs_rc claim_one(struct claimer *c, struct hs_db *db, struct hs_pool *pool, bool *ret_any)
+static enum hs_rc claim_one(
+	struct claimer *c, struct hs_db *db, struct hs_pool *pool, bool *ret_any)
 {
 	const char *type = "retain", *worker = hs_pool_printf(pool, "w%d", c->number);
 	struct hs_candidate_query q = {.types = {1, &type}, .limit = 20};
@@ -263,8 +273,9 @@ static void test_fault_44_eight_claimers_never_overlap(void **state)
 	}
 	assert_int_equal(claimed, OPERATIONS);
 	assert_int_equal(overlaps, 0);
-	OK(f, hs_db_select(f->db, f->pool, "SELECT COUNT(*), MAX(attempt) FROM async_operations WHERE status = 'completed'",
-		HS_NO_BINDS, &rows, &f->err));
+	OK(f, hs_db_select(f->db, f->pool,
+		      "SELECT COUNT(*), MAX(attempt) FROM async_operations WHERE status = 'completed'",
+		      HS_NO_BINDS, &rows, &f->err));
 	assert_int_equal(rows.v[0].i, OPERATIONS);
 	assert_int_equal(rows.v[1].i, 1);
 }
@@ -309,7 +320,8 @@ static void a_retry_counts_and_keeps_its_error(void **state)
 	OK(f, finish(f, &op, HS_FINISH_COMPLETED, NULL));
 	op = get(f, id);
 	assert_null(op.error_message);
-	assert_string_equal(hs_json_str(metadata(f, id), "last_retry_error"), "LLM_DOWN: no answer");
+	assert_string_equal(
+		hs_json_str(metadata(f, id), "last_retry_error"), "LLM_DOWN: no answer");
 	assert_int_equal(hs_json_int(metadata(f, id), "unit_ids_count", 0), 3);
 }
 
@@ -357,7 +369,8 @@ static void test_banks_case_26_leases(void **state)
 static void renewing_keeps_a_lease(void **state)
 {
 	struct fixture *f = *state;
-	const char *id = insert(f, "retain", NULL, NULL, true), *other = insert(f, "retain", NULL, NULL, true);
+	const char *id = insert(f, "retain", NULL, NULL, true),
+		   *other = insert(f, "retain", NULL, NULL, true);
 	struct hs_strs ids = {0}, held;
 	size_t n;
 
@@ -386,9 +399,11 @@ static void progress_keeps_its_siblings(void **state)
 	run(f, "UPDATE async_operations SET result_metadata = '{\"items_count\":7}'", HS_NO_BINDS);
 	op = claim(f, "retain", "w");
 	c = (struct hs_claim){op.operation_id, op.worker_id, op.attempt};
-	OK(f, hs_queue_progress(f->db, f->pool, &c, hs_json_keep(f->pool, json_pack("{s:s}", "stage", "storing")), &f->err));
+	OK(f, hs_queue_progress(f->db, f->pool, &c,
+		      hs_json_keep(f->pool, json_pack("{s:s}", "stage", "storing")), &f->err));
 	assert_int_equal(hs_json_int(metadata(f, id), "items_count", 0), 7);
-	assert_string_equal(hs_json_str(hs_json_obj(metadata(f, id), "progress"), "stage"), "storing");
+	assert_string_equal(
+		hs_json_str(hs_json_obj(metadata(f, id), "progress"), "stage"), "storing");
 }
 
 /* ---- parents ---- */
@@ -411,8 +426,9 @@ static void end_child(struct fixture *f, enum hs_finish_kind kind, const char *e
 	struct hs_operation op = claim(f, "retain", "w");
 	struct hs_finish end = ending(&op, kind, error);
 
-	end.metadata = hs_json_keep(f->pool, json_pack("{s:i, s:i, s:[s]}", "unit_ids_count", 2,
-		"extraction_errors_count", 1, "extraction_errors_sample", "cut off"));
+	end.metadata = hs_json_keep(f->pool,
+		json_pack("{s:i, s:i, s:[s]}", "unit_ids_count", 2, "extraction_errors_count", 1,
+			"extraction_errors_sample", "cut off"));
 	OK(f, hs_queue_finish(f->db, f->pool, &end, &f->err));
 }
 
@@ -429,12 +445,15 @@ static void a_completed_parent_has_the_sums(void **state)
 	assert_true(get(f, b.parent).completed_us != HS_TIME_NONE);
 	assert_int_equal(hs_json_int(metadata(f, b.parent), "unit_ids_count", 0), 6);
 	assert_int_equal(hs_json_int(metadata(f, b.parent), "extraction_errors_count", 0), 3);
-	assert_int_equal(json_array_size(hs_json_arr(metadata(f, b.parent), "extraction_errors_sample")), 3);
+	assert_int_equal(
+		json_array_size(hs_json_arr(metadata(f, b.parent), "extraction_errors_sample")), 3);
 }
 
 static void test_banks_case_31_a_parent_shows_the_most_frequent_error(void **state)
 {
-	static const struct { const char *errors[3], *expected; } cases[] = {
+	static const struct {
+		const char *errors[3], *expected;
+	} cases[] = {
 		{{"B", "A", "A"}, "A"},
 		{{"A", "B", "C"}, "A"},
 		{{" ", " ", "B"}, "B"},
@@ -478,7 +497,8 @@ static void test_banks_case_21_cancel_and_retry_of_parts(void **state)
 	end_child(f, HS_FINISH_COMPLETED, NULL);
 	end_child(f, HS_FINISH_COMPLETED, NULL);
 	assert_string_equal(status(f, c.parent), "completed");
-	assert_int_equal(hs_operation_retry(f->db, f->pool, no, "b", c.parent, &f->err), HS_E_CONFLICT);
+	assert_int_equal(
+		hs_operation_retry(f->db, f->pool, no, "b", c.parent, &f->err), HS_E_CONFLICT);
 	assert_string_equal(status(f, c.parent), "completed");
 	OK(f, hs_operation_delete(f->db, f->pool, no, "b", c.parent, &f->err));
 }
@@ -509,7 +529,8 @@ static void reading_heals_a_stranded_parent(void **state)
 	op = get(f, b.parent);
 	OK(f, hs_operation_heal(f->db, f->pool, &op, &f->err));
 	assert_string_equal(status(f, b.parent), "pending");
-	run(f, "UPDATE async_operations SET status = 'completed' WHERE parent_id = ?", HS_BINDS(hs_b_str(b.parent)));
+	run(f, "UPDATE async_operations SET status = 'completed' WHERE parent_id = ?",
+		HS_BINDS(hs_b_str(b.parent)));
 	OK(f, hs_operation_heal(f->db, f->pool, &op, &f->err));
 	assert_string_equal(status(f, b.parent), "completed");
 }
@@ -528,20 +549,23 @@ static enum hs_rc submit_consolidation(struct hs_db *db, void *arg, struct hs_er
 {
 	struct submitting *s = arg;
 
-	return hs_submit_consolidation(db, s->f->pool, s->f->bank.bank_no, &s->c, &s->id, &s->folded, err);
+	return hs_submit_consolidation(
+		db, s->f->pool, s->f->bank.bank_no, &s->c, &s->id, &s->folded, err);
 }
 
 static enum hs_rc submit_refresh(struct hs_db *db, void *arg, struct hs_err *err)
 {
 	struct submitting *s = arg;
 
-	return hs_submit_refresh(db, s->f->pool, s->f->bank.bank_no, &s->r, &s->id, &s->folded, err);
+	return hs_submit_refresh(
+		db, s->f->pool, s->f->bank.bank_no, &s->r, &s->id, &s->folded, err);
 }
 
 static void test_banks_case_23_consolidations_fold(void **state)
 {
 	struct fixture *f = *state;
-	struct submitting scoped = {.f = f}, plain = {.f = f}, again = {.f = f, .c = {.manual = true}}, next = {.f = f};
+	struct submitting scoped = {.f = f}, plain = {.f = f},
+			  again = {.f = f, .c = {.manual = true}}, next = {.f = f};
 	json_t *payload;
 
 	scoped.c.scopes = hs_json_keep(f->pool, json_pack("[[s]]", "a"));
@@ -556,15 +580,17 @@ static void test_banks_case_23_consolidations_fold(void **state)
 	OK(f, hs_tx_run(f->db, submit_consolidation, &scoped, &f->err));
 	assert_false(scoped.folded);
 	/* a running one takes nothing in */
-	run(f, "UPDATE async_operations SET status = 'processing' WHERE operation_id = ?", HS_BINDS(hs_b_str(plain.id)));
+	run(f, "UPDATE async_operations SET status = 'processing' WHERE operation_id = ?",
+		HS_BINDS(hs_b_str(plain.id)));
 	OK(f, hs_tx_run(f->db, submit_consolidation, &next, &f->err));
 	assert_false(next.folded);
 }
 
 static void make_model(struct fixture *f, const char *id)
 {
-	run(f, "INSERT INTO mental_models (bank_no, id, name, source_query, content, tags, trigger_json,"
-	       " last_refreshed_at, read_until, created_at) VALUES (?, ?, 'n', 'q', '', '[]', '{}', NOW(6), NOW(6), NOW(6))",
+	run(f,
+		"INSERT INTO mental_models (bank_no, id, name, source_query, content, tags, trigger_json,"
+		" last_refreshed_at, read_until, created_at) VALUES (?, ?, 'n', 'q', '', '[]', '{}', NOW(6), NOW(6), NOW(6))",
 		HS_BINDS(hs_b_int(f->bank.bank_no), hs_b_str(id)));
 }
 
@@ -576,7 +602,8 @@ static const char *payload_of(struct fixture *f, const char *id)
 static void test_banks_case_44_refreshes_fold(void **state)
 {
 	struct fixture *f = *state;
-	struct submitting plain = {.f = f, .r = {.mental_model_id = "m", .name = "n"}}, full = plain, automatic = plain;
+	struct submitting plain = {.f = f, .r = {.mental_model_id = "m", .name = "n"}},
+			  full = plain, automatic = plain;
 	struct submitting missing = plain;
 
 	make_model(f, "m");
@@ -602,13 +629,16 @@ static void test_banks_case_44_refreshes_fold(void **state)
 static void test_banks_case_45_an_explicit_refresh_clears_the_park(void **state)
 {
 	struct fixture *f = *state;
-	struct submitting automatic = {.f = f, .r = {.mental_model_id = "m", .name = "n", .automatic = true}}, own = automatic;
+	struct submitting automatic = {.f = f,
+				  .r = {.mental_model_id = "m", .name = "n", .automatic = true}},
+			  own = automatic;
 
 	make_model(f, "m");
 	own.r.automatic = false;
 	OK(f, hs_tx_run(f->db, submit_refresh, &automatic, &f->err));
 	assert_non_null(strstr(payload_of(f, automatic.id), "_automatic"));
-	run(f, "UPDATE async_operations SET next_retry_at = UTC_TIMESTAMP(6) + INTERVAL 1 HOUR", HS_NO_BINDS);
+	run(f, "UPDATE async_operations SET next_retry_at = UTC_TIMESTAMP(6) + INTERVAL 1 HOUR",
+		HS_NO_BINDS);
 	OK(f, hs_tx_run(f->db, submit_refresh, &automatic, &f->err));
 	assert_true(get(f, automatic.id).next_retry_us != HS_TIME_NONE);
 	OK(f, hs_tx_run(f->db, submit_refresh, &own, &f->err));
@@ -620,7 +650,8 @@ static void test_banks_case_45_an_explicit_refresh_clears_the_park(void **state)
 static void a_failed_model_takes_no_automatic_refresh(void **state)
 {
 	struct fixture *f = *state;
-	struct submitting automatic = {.f = f, .r = {.mental_model_id = "m", .name = "n", .automatic = true}};
+	struct submitting automatic = {
+		.f = f, .r = {.mental_model_id = "m", .name = "n", .automatic = true}};
 
 	make_model(f, "m");
 	run(f, "UPDATE mental_models SET last_refresh_failed_at = NOW(6)", HS_NO_BINDS);
@@ -640,8 +671,10 @@ static void test_banks_case_22_retry_by_state(void **state)
 	int64_t no = f->bank.bank_no;
 
 	assert_int_equal(hs_operation_retry(f->db, f->pool, no, "b", id, &f->err), HS_E_CONFLICT);
-	run(f, "UPDATE async_operations SET next_retry_at = UTC_TIMESTAMP(6) + INTERVAL 1 HOUR, retry_count = 2,"
-	       " task_payload = '{\"mental_model_id\":\"m\",\"_automatic\":true}'", HS_NO_BINDS);
+	run(f,
+		"UPDATE async_operations SET next_retry_at = UTC_TIMESTAMP(6) + INTERVAL 1 HOUR, retry_count = 2,"
+		" task_payload = '{\"mental_model_id\":\"m\",\"_automatic\":true}'",
+		HS_NO_BINDS);
 	OK(f, hs_operation_retry(f->db, f->pool, no, "b", id, &f->err));
 	assert_true(get(f, id).next_retry_us == HS_TIME_NONE);
 	assert_int_equal(get(f, id).retry_count, 0);
@@ -650,8 +683,10 @@ static void test_banks_case_22_retry_by_state(void **state)
 	assert_int_equal(hs_operation_cancel(f->db, f->pool, no, "b", id, &f->err), HS_E_CONFLICT);
 	OK(f, hs_operation_retry(f->db, f->pool, no, "b", id, &f->err));
 	assert_int_equal(hs_operation_delete(f->db, f->pool, no, "b", id, &f->err), HS_E_CONFLICT);
-	assert_int_equal(hs_operation_delete(f->db, f->pool, no + 1, "other", id, &f->err), HS_E_NOT_FOUND);
-	assert_string_equal(f->err.msg, hs_pool_printf(f->pool, "Operation %s not found for bank other", id));
+	assert_int_equal(
+		hs_operation_delete(f->db, f->pool, no + 1, "other", id, &f->err), HS_E_NOT_FOUND);
+	assert_string_equal(
+		f->err.msg, hs_pool_printf(f->pool, "Operation %s not found for bank other", id));
 }
 
 static void one_host_does_upkeep_at_a_time(void **state)
@@ -665,7 +700,8 @@ static void one_host_does_upkeep_at_a_time(void **state)
 	assert_false(mine);
 	OK(f, hs_state_claim(f->db, "other", 60, &mine, &f->err));
 	assert_true(mine);
-	run(f, "UPDATE server_state SET updated_at = UTC_TIMESTAMP(6) - INTERVAL 61 SECOND WHERE name = 'tick'", HS_NO_BINDS);
+	run(f, "UPDATE server_state SET updated_at = UTC_TIMESTAMP(6) - INTERVAL 61 SECOND WHERE name = 'tick'",
+		HS_NO_BINDS);
 	OK(f, hs_state_claim(f->db, "tick", 60, &mine, &f->err));
 	assert_true(mine);
 }

@@ -34,14 +34,17 @@ static void add_unit(struct world *w, const char *tags, enum hs_fact_type type, 
 	u->id = hs_uuid_v7_new(f->pool);
 	u->type = type;
 	u->updated_us = us;
-	OK(f, hs_db_exec(f->db, "INSERT INTO memory_units (bank_no, id, fact_type, text, tags, created_at, updated_at)"
-				" VALUES (?, ?, ?, 'x', '[]', ?, ?)",
-		HS_BINDS(hs_b_int(f->bank.bank_no), hs_b_str(u->id), hs_b_str(hs_fact_type_names[type]), hs_b_time(us),
-			hs_b_time(us)), NULL, &f->err));
+	OK(f, hs_db_exec(f->db,
+		      "INSERT INTO memory_units (bank_no, id, fact_type, text, tags, created_at, updated_at)"
+		      " VALUES (?, ?, ?, 'x', '[]', ?, ?)",
+		      HS_BINDS(hs_b_int(f->bank.bank_no), hs_b_str(u->id),
+			      hs_b_str(hs_fact_type_names[type]), hs_b_time(us), hs_b_time(us)),
+		      NULL, &f->err));
 	for (size_t i = 0; i < u->tags.n; i++)
-		OK(f, hs_db_exec(f->db, "INSERT INTO unit_tags (bank_no, tag, unit_no) SELECT bank_no, ?, unit_no"
-					" FROM memory_units WHERE id = ?",
-			HS_BINDS(hs_b_str(u->tags.v[i]), hs_b_str(u->id)), NULL, &f->err));
+		OK(f, hs_db_exec(f->db,
+			      "INSERT INTO unit_tags (bank_no, tag, unit_no) SELECT bank_no, ?, unit_no"
+			      " FROM memory_units WHERE id = ?",
+			      HS_BINDS(hs_b_str(u->tags.v[i]), hs_b_str(u->id)), NULL, &f->err));
 }
 
 static struct world new_world(struct fixture *f)
@@ -83,13 +86,15 @@ static void agree(struct world *w, const struct hs_scope *s, const char *what)
 		expected += c;
 		if (c != in_rows(&rows, u->id))
 			fail_msg("%s: unit %zu [%s] %s: C says %d, SQL %d\n%s", what, i,
-				hs_strs_join(f->pool, &u->tags, ","), hs_fact_type_names[u->type], c, !c, q.text->data);
+				hs_strs_join(f->pool, &u->tags, ","), hs_fact_type_names[u->type],
+				c, !c, q.text->data);
 	}
 	assert_int_equal(rows.n, expected);
 	w->checked++;
 }
 
-static const char *const wanted[] = {"", "a", "b", "a,b", "b,a,a", "A", "zzz", "a,zzz", "é,日本", "a,b,c"};
+static const char *const wanted[] = {
+	"", "a", "b", "a,b", "b,a,a", "A", "zzz", "a,zzz", "é,日本", "a,b,c"};
 
 static void every_flat_mode(struct world *w)
 {
@@ -101,8 +106,9 @@ static void every_flat_mode(struct world *w)
 				s.match = (enum hs_tags_match)match;
 				s.tags = tags_of(w->f->pool, wanted[i]);
 				s.plus_untagged = plus;
-				agree(w, &s, hs_pool_printf(w->f->pool, "flat %s [%s] plus %d",
-					hs_tags_match_names[match], wanted[i], plus));
+				agree(w, &s,
+					hs_pool_printf(w->f->pool, "flat %s [%s] plus %d",
+						hs_tags_match_names[match], wanted[i], plus));
 			}
 }
 
@@ -120,7 +126,9 @@ static void every_fact_and_window(struct world *w)
 				s.after_us = times[a];
 				s.until_us = times[b];
 				s.tags = tags_of(w->f->pool, a ? "a" : "");
-				agree(w, &s, hs_pool_printf(w->f->pool, "facts %u after %zu until %zu", facts, a, b));
+				agree(w, &s,
+					hs_pool_printf(w->f->pool, "facts %u after %zu until %zu",
+						facts, a, b));
 			}
 }
 
@@ -151,10 +159,11 @@ static void every_leaf(struct world *w)
 
 	for (int match = 0; match < HS_TAGS_MATCH__MAX; match++)
 		for (size_t i = 0; i < HS_COUNT(wanted); i++) {
-			const char *leaf = hs_pool_printf(pool, "{\"tags\":%s,\"match\":\"%s\"}", tag_json(pool, wanted[i]),
-				hs_tags_match_names[match]);
+			const char *leaf = hs_pool_printf(pool, "{\"tags\":%s,\"match\":\"%s\"}",
+				tag_json(pool, wanted[i]), hs_tags_match_names[match]);
 			const char *forms[] = {"[%s]", "[{\"not\":%s}]", "[{\"not\":{\"not\":%s}}]",
-				"[{\"or\":[%s,{\"tags\":[\"c\"]}]}]", "[{\"and\":[%s,{\"tags\":[\"b\"],\"match\":\"any\"}]}]",
+				"[{\"or\":[%s,{\"tags\":[\"c\"]}]}]",
+				"[{\"and\":[%s,{\"tags\":[\"b\"],\"match\":\"any\"}]}]",
 				"[%s,{\"not\":{\"tags\":[\"c\"]}}]"};
 
 			for (size_t k = 0; k < HS_COUNT(forms); k++) {
@@ -163,7 +172,8 @@ static void every_leaf(struct world *w)
 
 				agree(w, &s, json);
 				s.match = HS_EXACT;
-				agree(w, &s, hs_pool_printf(pool, "exact without tags and %s", json));
+				agree(w, &s,
+					hs_pool_printf(pool, "exact without tags and %s", json));
 				s = hs_scope_for_staleness(pool, &s);
 				agree(w, &s, hs_pool_printf(pool, "stale %s", json));
 			}
@@ -184,7 +194,8 @@ static const char *random_group(struct hs_pool *pool, unsigned *seed, int depth)
 
 	if (kind == 0)
 		return hs_pool_printf(pool, "{\"tags\":%s,\"match\":\"%s\"}",
-			tag_json(pool, wanted[draw(seed, HS_COUNT(wanted))]), hs_tags_match_names[draw(seed, HS_TAGS_MATCH__MAX)]);
+			tag_json(pool, wanted[draw(seed, HS_COUNT(wanted))]),
+			hs_tags_match_names[draw(seed, HS_TAGS_MATCH__MAX)]);
 	a = random_group(pool, seed, depth + 1);
 	if (kind == 1)
 		return hs_pool_printf(pool, "{\"not\":%s}", a);
@@ -197,7 +208,8 @@ static void random_trees(struct world *w)
 	unsigned seed = 7;
 
 	for (int i = 0; i < 200; i++) {
-		const char *json = hs_pool_printf(w->f->pool, "[%s]", random_group(w->f->pool, &seed, 0));
+		const char *json =
+			hs_pool_printf(w->f->pool, "[%s]", random_group(w->f->pool, &seed, 0));
 		struct hs_scope s = groups_scope(w->f, json);
 
 		s.plus_untagged = i % 5 == 0;
@@ -222,11 +234,23 @@ static void test_models_case_68_scope_to_sql_and_its_twin_agree(void **state)
 static void test_fault_32_tag_matching_table(void **state)
 {
 	static const char *const rows[] = {"", "a", "b", "a,b"};
-	static const struct { const char *tags; enum hs_tags_match match; const char *kept; } cases[] = {
-		{"a,b", HS_ANY, "1111"}, {"a,b", HS_ALL, "1001"}, {"a,b", HS_ANY_STRICT, "0111"},
-		{"a,b", HS_ALL_STRICT, "0001"}, {"a,b", HS_EXACT, "0001"}, {"", HS_EXACT, "1000"},
-		{"", HS_ANY, "1111"}, {"b,a,b", HS_EXACT, "0001"}, {"A", HS_ANY_STRICT, "0000"},
-		{"", HS_ALL, "1111"}, {"", HS_ANY_STRICT, "1111"}, {"", HS_ALL_STRICT, "1111"},
+	static const struct {
+		const char *tags;
+		enum hs_tags_match match;
+		const char *kept;
+	} cases[] = {
+		{"a,b", HS_ANY, "1111"},
+		{"a,b", HS_ALL, "1001"},
+		{"a,b", HS_ANY_STRICT, "0111"},
+		{"a,b", HS_ALL_STRICT, "0001"},
+		{"a,b", HS_EXACT, "0001"},
+		{"", HS_EXACT, "1000"},
+		{"", HS_ANY, "1111"},
+		{"b,a,b", HS_EXACT, "0001"},
+		{"A", HS_ANY_STRICT, "0000"},
+		{"", HS_ALL, "1111"},
+		{"", HS_ANY_STRICT, "1111"},
+		{"", HS_ALL_STRICT, "1111"},
 	};
 	struct fixture *f = *state;
 
@@ -247,10 +271,15 @@ static void test_fault_32_tag_matching_table(void **state)
 /* retain-recall 4.3, reflect A5: leaves without tags. */
 static void test_reflect_case_empty_leaves(void **state)
 {
-	static const struct { const char *json, *kept; } cases[] = {
-		{"[{\"tags\":[],\"match\":\"any\"}]", "10"}, {"[{\"tags\":[],\"match\":\"all\"}]", "11"},
-		{"[{\"tags\":[]}]", "00"}, {"[{\"tags\":[],\"match\":\"all_strict\"}]", "01"},
-		{"[{\"tags\":[],\"match\":\"exact\"}]", "10"}, {"[{\"not\":{\"tags\":[\"a\"]}}]", "10"},
+	static const struct {
+		const char *json, *kept;
+	} cases[] = {
+		{"[{\"tags\":[],\"match\":\"any\"}]", "10"},
+		{"[{\"tags\":[],\"match\":\"all\"}]", "11"},
+		{"[{\"tags\":[]}]", "00"},
+		{"[{\"tags\":[],\"match\":\"all_strict\"}]", "01"},
+		{"[{\"tags\":[],\"match\":\"exact\"}]", "10"},
+		{"[{\"not\":{\"tags\":[\"a\"]}}]", "10"},
 		{"[]", "11"},
 	};
 	struct fixture *f = *state;
@@ -268,7 +297,7 @@ static void staleness_never_widens(void **state)
 {
 	struct fixture *f = *state;
 	struct hs_scope s = groups_scope(f, "[{\"and\":[{\"tags\":[\"a\"],\"match\":\"any\"},"
-		"{\"not\":{\"tags\":[\"b\"],\"match\":\"all\"}}]}]");
+					    "{\"not\":{\"tags\":[\"b\"],\"match\":\"all\"}}]}]");
 	struct hs_scope stale = hs_scope_for_staleness(f->pool, &s);
 	struct hs_strs none = {0};
 
@@ -281,11 +310,14 @@ static void staleness_never_widens(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_models_case_68_scope_to_sql_and_its_twin_agree, fixture_setup,
-			fixture_teardown),
-		cmocka_unit_test_setup_teardown(test_fault_32_tag_matching_table, fixture_setup, fixture_teardown),
-		cmocka_unit_test_setup_teardown(test_reflect_case_empty_leaves, fixture_setup, fixture_teardown),
-		cmocka_unit_test_setup_teardown(staleness_never_widens, fixture_setup, fixture_teardown),
+		cmocka_unit_test_setup_teardown(test_models_case_68_scope_to_sql_and_its_twin_agree,
+			fixture_setup, fixture_teardown),
+		cmocka_unit_test_setup_teardown(
+			test_fault_32_tag_matching_table, fixture_setup, fixture_teardown),
+		cmocka_unit_test_setup_teardown(
+			test_reflect_case_empty_leaves, fixture_setup, fixture_teardown),
+		cmocka_unit_test_setup_teardown(
+			staleness_never_widens, fixture_setup, fixture_teardown),
 	};
 
 	if (!getenv("HS_TEST_DB_SOCKET") || !getenv("HS_TEST_DB_NAME"))

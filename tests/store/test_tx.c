@@ -24,8 +24,9 @@ static int pair_setup(void **state)
 	p->f = f;
 	p->a = f->db;
 	p->b = hs_db_new(f->cfg);
-	OK(f, hs_db_script(p->a, "CREATE TABLE IF NOT EXISTS tx_test (id INT PRIMARY KEY, v INT NOT NULL, t LONGTEXT)",
-		&f->err));
+	OK(f, hs_db_script(p->a,
+		      "CREATE TABLE IF NOT EXISTS tx_test (id INT PRIMARY KEY, v INT NOT NULL, t LONGTEXT)",
+		      &f->err));
 	OK(f, hs_db_script(p->a, "TRUNCATE tx_test", &f->err));
 	OK(f, hs_db_script(p->a, "INSERT INTO tx_test VALUES (1, 0, ''), (2, 0, '')", &f->err));
 	*state = p;
@@ -46,8 +47,8 @@ static int64_t value(struct pair *p, int id)
 {
 	struct hs_rows rows;
 
-	OK(p->f, hs_db_select(p->b, p->f->pool, "SELECT v FROM tx_test WHERE id = ?", HS_BINDS(hs_b_int(id)), &rows,
-		&p->f->err));
+	OK(p->f, hs_db_select(p->b, p->f->pool, "SELECT v FROM tx_test WHERE id = ?",
+			 HS_BINDS(hs_b_int(id)), &rows, &p->f->err));
 	return rows.v[0].i;
 }
 
@@ -55,18 +56,21 @@ static int64_t connection_id(struct pair *p, struct hs_db *db)
 {
 	struct hs_rows rows;
 
-	OK(p->f, hs_db_select(db, p->f->pool, "SELECT CONNECTION_ID()", HS_NO_BINDS, &rows, &p->f->err));
+	OK(p->f, hs_db_select(
+			 db, p->f->pool, "SELECT CONNECTION_ID()", HS_NO_BINDS, &rows, &p->f->err));
 	return rows.v[0].i;
 }
 
 static void kill_it(struct pair *p, const char *what, int64_t id)
 {
-	OK(p->f, hs_db_script(p->b, hs_pool_printf(p->f->pool, "KILL %s %lld", what, (long long)id), &p->f->err));
+	OK(p->f, hs_db_script(p->b, hs_pool_printf(p->f->pool, "KILL %s %lld", what, (long long)id),
+			 &p->f->err));
 }
 
 static enum hs_rc add(struct hs_db *db, int id, struct hs_err *err)
 {
-	return hs_db_exec(db, "UPDATE tx_test SET v = v + 1 WHERE id = ?", HS_BINDS(hs_b_int(id)), NULL, err);
+	return hs_db_exec(
+		db, "UPDATE tx_test SET v = v + 1 WHERE id = ?", HS_BINDS(hs_b_int(id)), NULL, err);
 }
 
 /* ---- the runner ---- */
@@ -156,7 +160,8 @@ static void *cross_thread(void *arg)
 static void test_fault_60_deadlocks_are_retried(void **state)
 {
 	struct pair *p = *state;
-	struct cross c[2] = {{.db = p->a, .first = 1, .second = 2}, {.db = p->b, .first = 2, .second = 1}};
+	struct cross c[2] = {
+		{.db = p->a, .first = 1, .second = 2}, {.db = p->b, .first = 2, .second = 1}};
 	pthread_t t[2];
 
 	for (int i = 0; i < 2; i++)
@@ -222,8 +227,10 @@ static void a_killed_query_is_a_plain_database_error(void **state)
 	p->runs = (int)connection_id(p, p->a);
 	assert_int_equal(pthread_create(&t, NULL, kill_query, p), 0);
 	hs_err_clear(&err);
-	assert_int_equal(hs_db_select(p->a, p->f->pool, "SELECT COUNT(*) FROM tx_test a, tx_test b WHERE SLEEP(5) = 9",
-		HS_NO_BINDS, &rows, &err), HS_E_DB);
+	assert_int_equal(hs_db_select(p->a, p->f->pool,
+				 "SELECT COUNT(*) FROM tx_test a, tx_test b WHERE SLEEP(5) = 9",
+				 HS_NO_BINDS, &rows, &err),
+		HS_E_DB);
 	pthread_join(t, NULL);
 	assert_int_equal(err.foreign, 1317);
 	assert_string_equal(hs_err_public(&err), "database error");
@@ -248,10 +255,12 @@ static void a_changed_table_is_prepared_again(void **state)
 	struct pair *p = *state;
 	struct hs_rows rows;
 
-	OK(p->f, hs_db_select(p->a, p->f->pool, "SELECT * FROM tx_test", HS_NO_BINDS, &rows, &p->f->err));
+	OK(p->f, hs_db_select(p->a, p->f->pool, "SELECT * FROM tx_test", HS_NO_BINDS, &rows,
+			 &p->f->err));
 	assert_int_equal(rows.cols, 3);
 	OK(p->f, hs_db_script(p->b, "ALTER TABLE tx_test ADD COLUMN more INT NULL", &p->f->err));
-	OK(p->f, hs_db_select(p->a, p->f->pool, "SELECT * FROM tx_test", HS_NO_BINDS, &rows, &p->f->err));
+	OK(p->f, hs_db_select(p->a, p->f->pool, "SELECT * FROM tx_test", HS_NO_BINDS, &rows,
+			 &p->f->err));
 	assert_int_equal(rows.cols, 4);
 	assert_int_equal(rows.n, 2);
 }
@@ -265,7 +274,8 @@ static void more_statements_than_the_cache_holds(void **state)
 			const char *q = hs_pool_printf(p->f->pool, "SELECT %d + ?", i);
 			struct hs_rows rows;
 
-			OK(p->f, hs_db_select(p->a, p->f->pool, q, HS_BINDS(hs_b_int(1)), &rows, &p->f->err));
+			OK(p->f, hs_db_select(p->a, p->f->pool, q, HS_BINDS(hs_b_int(1)), &rows,
+					 &p->f->err));
 			assert_int_equal(rows.v[0].i, i + 1);
 		}
 }
@@ -280,8 +290,10 @@ static void long_and_four_byte_texts_come_back_equal(void **state)
 	for (size_t i = 0; i < n; i += 4)
 		memcpy(text + i, "\xf0\x9f\x8e\x89", 4);
 	text[n] = '\0';
-	OK(p->f, hs_db_exec(p->a, "UPDATE tx_test SET t = ? WHERE id = 1", HS_BINDS(hs_b_str(text)), NULL, &p->f->err));
-	OK(p->f, hs_db_select(p->a, p->f->pool, "SELECT t, id FROM tx_test ORDER BY id", HS_NO_BINDS, &rows, &p->f->err));
+	OK(p->f, hs_db_exec(p->a, "UPDATE tx_test SET t = ? WHERE id = 1", HS_BINDS(hs_b_str(text)),
+			 NULL, &p->f->err));
+	OK(p->f, hs_db_select(p->a, p->f->pool, "SELECT t, id FROM tx_test ORDER BY id",
+			 HS_NO_BINDS, &rows, &p->f->err));
 	assert_int_equal(rows.v[0].n, n);
 	assert_memory_equal(rows.v[0].s, text, n);
 	assert_int_equal(hs_row(&rows, 1)[0].n, 0);
@@ -289,8 +301,9 @@ static void long_and_four_byte_texts_come_back_equal(void **state)
 
 static void times_keep_their_microseconds(void **state)
 {
-	static const char *const texts[] = {"2026-01-02T03:04:05.000001+00:00", "1969-12-31T23:59:59.999999+00:00",
-		"0001-01-01T00:00:00+00:00", "9999-12-31T23:59:59.999999+00:00"};
+	static const char *const texts[] = {"2026-01-02T03:04:05.000001+00:00",
+		"1969-12-31T23:59:59.999999+00:00", "0001-01-01T00:00:00+00:00",
+		"9999-12-31T23:59:59.999999+00:00"};
 	struct pair *p = *state;
 
 	for (size_t i = 0; i < HS_COUNT(texts); i++) {
@@ -298,8 +311,8 @@ static void times_keep_their_microseconds(void **state)
 		int64_t us;
 
 		assert_true(hs_time_parse(texts[i], &us));
-		OK(p->f, hs_db_select(p->a, p->f->pool, "SELECT CAST(? AS DATETIME(6))", HS_BINDS(hs_b_time(us)), &rows,
-			&p->f->err));
+		OK(p->f, hs_db_select(p->a, p->f->pool, "SELECT CAST(? AS DATETIME(6))",
+				 HS_BINDS(hs_b_time(us)), &rows, &p->f->err));
 		assert_int_equal(rows.v[0].i, us);
 	}
 }
@@ -314,8 +327,9 @@ static void a_value_larger_than_a_packet_is_refused_before_it_is_sent(void **sta
 	assert_non_null(text);
 	memset(text, 'x', n);
 	hs_err_clear(&err);
-	assert_int_equal(hs_db_exec(p->a, "UPDATE tx_test SET t = ? WHERE id = 1", HS_BINDS(hs_b_strn(text, n)), NULL,
-		&err), HS_E_TOO_LARGE);
+	assert_int_equal(hs_db_exec(p->a, "UPDATE tx_test SET t = ? WHERE id = 1",
+				 HS_BINDS(hs_b_strn(text, n)), NULL, &err),
+		HS_E_TOO_LARGE);
 	free(text);
 	OK(p->f, add(p->a, 1, &p->f->err));
 }
@@ -397,8 +411,9 @@ static void stamps_rise_though_the_clock_stands_still(void **state)
 	int64_t last = fixture_clock(p->f) + 3600 * HS_SECOND_US;
 
 	/* another host whose clock is an hour ahead has written */
-	OK(p->f, hs_db_exec(p->a, "UPDATE bank_clock SET last_write_at = ? WHERE bank_no = ?",
-		HS_BINDS(hs_b_time(last), hs_b_int(p->f->bank.bank_no)), NULL, &p->f->err));
+	OK(p->f,
+		hs_db_exec(p->a, "UPDATE bank_clock SET last_write_at = ? WHERE bank_no = ?",
+			HS_BINDS(hs_b_time(last), hs_b_int(p->f->bank.bank_no)), NULL, &p->f->err));
 	for (int i = 0; i < 5; i++) {
 		struct writer w = {.p = p, .db = p->a};
 
@@ -430,8 +445,8 @@ static void a_deleted_bank_takes_no_writes(void **state)
 	struct writer w = {.p = p, .db = p->a};
 	struct hs_err err;
 
-	OK(p->f, hs_db_exec(p->b, "DELETE FROM bank_clock WHERE bank_no = ?", HS_BINDS(hs_b_int(p->f->bank.bank_no)),
-		NULL, &p->f->err));
+	OK(p->f, hs_db_exec(p->b, "DELETE FROM bank_clock WHERE bank_no = ?",
+			 HS_BINDS(hs_b_int(p->f->bank.bank_no)), NULL, &p->f->err));
 	assert_int_equal(hs_tx_run(p->a, write_memory, &w, &err), HS_E_BANK_MISSING);
 	assert_int_equal(hs_tx_run(p->a, only_lock, p, &err), HS_E_BANK_MISSING);
 }

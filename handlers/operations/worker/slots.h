@@ -13,7 +13,7 @@
 #include "config/config.h"
 
 enum slot_kind {
-	SLOT_OTHER,              /* kinds without a reservation, unknown ones too */
+	SLOT_OTHER, /* kinds without a reservation, unknown ones too */
 	SLOT_CONSOLIDATION,
 	SLOT_RETAIN,
 	SLOT_FILE_CONVERT_RETAIN,
@@ -28,7 +28,7 @@ enum slot_kind {
 };
 
 struct slots {
-	int max, shared;         /* shared = max - sum of reservations */
+	int max, shared; /* shared = max - sum of reservations */
 	int reserved[SLOT__MAX], running[SLOT__MAX];
 };
 

@@ -25,22 +25,22 @@ enum job_state { JOB_IDLE, JOB_READY, JOB_RUNNING };
 struct job {
 	struct worker *w;
 	pthread_t thread;
-	enum job_state state;           /* lock */
-	struct hs_operation op;         /* strings live in pool */
+	enum job_state state;   /* lock */
+	struct hs_operation op; /* strings live in pool */
 	struct hs_claim claim;
-	struct hs_pool *pool;           /* of the job, cleared when it ends */
+	struct hs_pool *pool; /* of the job, cleared when it ends */
 	struct hs_db *db;
-	_Atomic bool lost;              /* cancelled, or another worker has it */
-	_Atomic bool stop;              /* the worker ends: unwind */
-	struct hs_run *run;             /* while it runs; its own thread only */
-	int64_t wall_us;                /* 0 = no limit */
-	char stage[STAGE_TEXT];         /* last progress, for the text of a wall limit */
+	_Atomic bool lost;      /* cancelled, or another worker has it */
+	_Atomic bool stop;      /* the worker ends: unwind */
+	struct hs_run *run;     /* while it runs; its own thread only */
+	int64_t wall_us;        /* 0 = no limit */
+	char stage[STAGE_TEXT]; /* last progress, for the text of a wall limit */
 };
 
 struct worker {
 	const struct hs_config *cfg;
 	struct hs_pool *pool;
-	struct hs_db *db;               /* main's */
+	struct hs_db *db; /* main's */
 	struct hs_llm *llm;
 	struct hs_embedder *embedder;
 	char id[WORKER_ID_TEXT];
@@ -49,12 +49,12 @@ struct worker {
 	struct job *jobs;
 	size_t n_jobs;
 	pthread_mutex_t lock;
-	pthread_cond_t wake;            /* a job is ready, or the worker ends */
-	bool ending;                    /* lock */
-	_Atomic bool broken;            /* a result could not be written for minutes: end */
-	_Atomic bool purging;           /* rows of deleted banks are left */
-	int done_fd;                    /* eventfd: a job ended */
-	int64_t last_bank;              /* fairness: served last */
+	pthread_cond_t wake;  /* a job is ready, or the worker ends */
+	bool ending;          /* lock */
+	_Atomic bool broken;  /* a result could not be written for minutes: end */
+	_Atomic bool purging; /* rows of deleted banks are left */
+	int done_fd;          /* eventfd: a job ended */
+	int64_t last_bank;    /* fairness: served last */
 	pthread_t lease_thread, upkeep_thread;
 };
 

@@ -16,14 +16,17 @@ static const struct hs_field fields[] = {
 };
 static const struct hs_shape shape = HS_SHAPE(body, fields);
 
-static enum hs_rc read_body(struct hs_pool *pool, const char *groups, struct body **ret, struct hs_err *err)
+static enum hs_rc read_body(
+	struct hs_pool *pool, const char *groups, struct body **ret, struct hs_err *err)
 {
 	json_t *v;
 	void *obj = NULL;
 	enum hs_rc rc;
 
 	hs_err_clear(err);
-	assert_int_equal(hs_json_load(pool, hs_pool_printf(pool, "{\"tag_groups\":%s}", groups), &v, err), HS_OK);
+	assert_int_equal(
+		hs_json_load(pool, hs_pool_printf(pool, "{\"tag_groups\":%s}", groups), &v, err),
+		HS_OK);
 	rc = hs_check_object(pool, &shape, "body", v, &obj, NULL, err);
 	*ret = obj;
 	return rc;
@@ -50,11 +53,15 @@ static const char *many(struct hs_pool *pool, const char *one, int n)
 
 static void good_groups_are_taken(void **state)
 {
-	static const struct { const char *json; size_t n; } cases[] = {
+	static const struct {
+		const char *json;
+		size_t n;
+	} cases[] = {
 		{"[]", 0},
 		{"[{\"tags\":[]}]", 1},
 		{"[{\"tags\":[\"a\"],\"more\":1}]", 1},
-		{"[{\"tags\":[\"a\"],\"match\":\"exact\",\"resolve\":\"exact\"},{\"not\":{\"tags\":[\"b\"]}}]", 2},
+		{"[{\"tags\":[\"a\"],\"match\":\"exact\",\"resolve\":\"exact\"},{\"not\":{\"tags\":[\"b\"]}}]",
+			2},
 		/* forms are tried in order: the first that validates wins */
 		{"[{\"tags\":[\"a\"],\"and\":[]}]", 1},
 		{"[{\"tags\":7,\"or\":[{\"tags\":[\"a\"]}]}]", 1},
@@ -71,7 +78,8 @@ static void good_groups_are_taken(void **state)
 	}
 	assert_int_equal(read_body(pool, "null", &b, &err), HS_OK);
 	assert_null(b->tag_groups);
-	assert_int_equal(read_body(pool, "[{\"tags\":7,\"or\":[{\"tags\":[\"a\"]}]}]", &b, &err), HS_OK);
+	assert_int_equal(
+		read_body(pool, "[{\"tags\":7,\"or\":[{\"tags\":[\"a\"]}]}]", &b, &err), HS_OK);
 	assert_int_equal(b->tag_groups->v[0]->kind, HS_GROUP_OR);
 	assert_int_equal(b->tag_groups->v[0]->kids[0]->match, HS_ANY_STRICT);
 	hs_pool_free(&pool);
@@ -79,20 +87,27 @@ static void good_groups_are_taken(void **state)
 
 static void bad_groups_are_named(void **state)
 {
-	static const struct { const char *json, *type, *loc; } cases[] = {
+	static const struct {
+		const char *json, *type, *loc;
+	} cases[] = {
 		{"7", "list_type", "[\"body\",\"tag_groups\"]"},
 		{"{}", "list_type", "[\"body\",\"tag_groups\"]"},
 		{"[7]", "model_attributes_type", "[\"body\",\"tag_groups\",0,\"TagGroupLeaf\"]"},
 		{"[{}]", "missing", "[\"body\",\"tag_groups\",0,\"TagGroupLeaf\",\"tags\"]"},
-		{"[{\"tags\":\"a\"}]", "list_type", "[\"body\",\"tag_groups\",0,\"TagGroupLeaf\",\"tags\"]"},
-		{"[{\"tags\":[1]}]", "string_type", "[\"body\",\"tag_groups\",0,\"TagGroupLeaf\",\"tags\",0]"},
+		{"[{\"tags\":\"a\"}]", "list_type",
+			"[\"body\",\"tag_groups\",0,\"TagGroupLeaf\",\"tags\"]"},
+		{"[{\"tags\":[1]}]", "string_type",
+			"[\"body\",\"tag_groups\",0,\"TagGroupLeaf\",\"tags\",0]"},
 		{"[{\"tags\":[],\"match\":\"some\"}]", "literal_error",
 			"[\"body\",\"tag_groups\",0,\"TagGroupLeaf\",\"match\"]"},
 		{"[{\"tags\":[],\"resolve\":null}]", "literal_error",
 			"[\"body\",\"tag_groups\",0,\"TagGroupLeaf\",\"resolve\"]"},
-		{"[{\"and\":[]}]", "value_error", "[\"body\",\"tag_groups\",0,\"TagGroupAnd\",\"and\"]"},
-		{"[{\"or\":[]}]", "value_error", "[\"body\",\"tag_groups\",0,\"TagGroupOr\",\"or\"]"},
-		{"[{\"and\":3}]", "list_type", "[\"body\",\"tag_groups\",0,\"TagGroupAnd\",\"and\"]"},
+		{"[{\"and\":[]}]", "value_error",
+			"[\"body\",\"tag_groups\",0,\"TagGroupAnd\",\"and\"]"},
+		{"[{\"or\":[]}]", "value_error",
+			"[\"body\",\"tag_groups\",0,\"TagGroupOr\",\"or\"]"},
+		{"[{\"and\":3}]", "list_type",
+			"[\"body\",\"tag_groups\",0,\"TagGroupAnd\",\"and\"]"},
 		{"[{\"not\":[]}]", "model_attributes_type",
 			"[\"body\",\"tag_groups\",0,\"TagGroupNot\",\"not\",\"TagGroupLeaf\"]"},
 		{"[{\"tags\":[]},{\"or\":[{\"tags\":[]},{\"tags\":[null]}]}]", "string_type",
@@ -107,7 +122,8 @@ static void bad_groups_are_named(void **state)
 		assert_int_equal(read_body(pool, cases[i].json, &b, &err), HS_E_INVALID);
 		if (err.n_fields != 1 || strcmp(err.fields->type, cases[i].type) != 0 ||
 			strcmp(err.fields->loc, cases[i].loc) != 0)
-			fail_msg("%s: %zu faults, %s at %s", cases[i].json, err.n_fields, err.fields->type, err.fields->loc);
+			fail_msg("%s: %zu faults, %s at %s", cases[i].json, err.n_fields,
+				err.fields->type, err.fields->loc);
 	}
 	/* each bad group of the list has its entry */
 	assert_int_equal(read_body(pool, "[{},{\"tags\":[\"a\"]},8]", &b, &err), HS_E_INVALID);
@@ -133,27 +149,42 @@ static void test_reflect_case_limits_of_groups(void **state)
 	struct hs_err err;
 
 	(void)state;
-	assert_int_equal(read_body(pool, nested(pool, "{\"not\":", "}", HS_GROUP_DEPTH), &b, &err), HS_OK);
+	assert_int_equal(
+		read_body(pool, nested(pool, "{\"not\":", "}", HS_GROUP_DEPTH), &b, &err), HS_OK);
 	assert_limit(pool, nested(pool, "{\"not\":", "}", HS_GROUP_DEPTH + 1));
-	assert_int_equal(read_body(pool, nested(pool, "{\"and\":[", "]}", HS_GROUP_DEPTH), &b, &err), HS_OK);
+	assert_int_equal(
+		read_body(pool, nested(pool, "{\"and\":[", "]}", HS_GROUP_DEPTH), &b, &err), HS_OK);
 	assert_limit(pool, nested(pool, "{\"and\":[", "]}", HS_GROUP_DEPTH + 1));
-	assert_int_equal(read_body(pool, hs_pool_printf(pool, "[%s]", many(pool, "{\"tags\":[\"a\"]}", HS_GROUP_NODES)),
-		&b, &err), HS_OK);
-	assert_limit(pool, hs_pool_printf(pool, "[%s]", many(pool, "{\"tags\":[\"a\"]}", HS_GROUP_NODES + 1)));
-	assert_int_equal(read_body(pool, hs_pool_printf(pool, "[{\"tags\":[%s]}]", many(pool, "\"a\"", HS_GROUP_TAGS)),
-		&b, &err), HS_OK);
-	assert_limit(pool, hs_pool_printf(pool, "[{\"tags\":[%s]}]", many(pool, "\"a\"", HS_GROUP_TAGS + 1)));
-	assert_limit(pool, hs_pool_printf(pool, "[{\"tags\":[%s]},{\"tags\":[%s]}]", many(pool, "\"a\"", 600),
-		many(pool, "\"a\"", 600)));
+	assert_int_equal(read_body(pool,
+				 hs_pool_printf(pool, "[%s]",
+					 many(pool, "{\"tags\":[\"a\"]}", HS_GROUP_NODES)),
+				 &b, &err),
+		HS_OK);
+	assert_limit(pool,
+		hs_pool_printf(pool, "[%s]", many(pool, "{\"tags\":[\"a\"]}", HS_GROUP_NODES + 1)));
+	assert_int_equal(read_body(pool,
+				 hs_pool_printf(pool, "[{\"tags\":[%s]}]",
+					 many(pool, "\"a\"", HS_GROUP_TAGS)),
+				 &b, &err),
+		HS_OK);
+	assert_limit(pool,
+		hs_pool_printf(pool, "[{\"tags\":[%s]}]", many(pool, "\"a\"", HS_GROUP_TAGS + 1)));
+	assert_limit(pool, hs_pool_printf(pool, "[{\"tags\":[%s]},{\"tags\":[%s]}]",
+				   many(pool, "\"a\"", 600), many(pool, "\"a\"", 600)));
 	hs_pool_free(&pool);
 }
 
 static void fuzzy_leaves_are_found(void **state)
 {
-	static const struct { const char *json; bool fuzzy; } cases[] = {
-		{"null", false}, {"[{\"tags\":[\"a\"]}]", false},
+	static const struct {
+		const char *json;
+		bool fuzzy;
+	} cases[] = {
+		{"null", false},
+		{"[{\"tags\":[\"a\"]}]", false},
 		{"[{\"tags\":[\"a\"],\"resolve\":\"fuzzy\"}]", true},
-		{"[{\"tags\":[\"b\"]},{\"not\":{\"or\":[{\"tags\":[\"a\"],\"resolve\":\"fuzzy\"}]}}]", true},
+		{"[{\"tags\":[\"b\"]},{\"not\":{\"or\":[{\"tags\":[\"a\"],\"resolve\":\"fuzzy\"}]}}]",
+			true},
 		/* without tags there is nothing to resolve */
 		{"[{\"tags\":[],\"resolve\":\"fuzzy\"}]", false},
 	};
@@ -171,7 +202,8 @@ static void fuzzy_leaves_are_found(void **state)
 
 static void groups_print_as_they_read(void **state)
 {
-	static const char json[] = "[{\"tags\":[\"a\",\"b\"],\"match\":\"any_strict\",\"resolve\":\"exact\"},"
+	static const char json[] =
+		"[{\"tags\":[\"a\",\"b\"],\"match\":\"any_strict\",\"resolve\":\"exact\"},"
 		"{\"not\":{\"or\":[{\"tags\":[],\"match\":\"exact\",\"resolve\":\"exact\"},"
 		"{\"and\":[{\"tags\":[\"c\"],\"match\":\"all\",\"resolve\":\"fuzzy\"}]}]}}]";
 	struct hs_pool *pool = hs_pool_new();

@@ -11,7 +11,9 @@ static struct slots make(const char *max, const char *consolidation, const char 
 	struct slots s;
 
 	assert_int_equal(hs_config_set(cfg, "worker_max_slots", max, &err), HS_OK);
-	assert_int_equal(hs_config_set(cfg, "worker_consolidation_reserved_slots", consolidation, &err), HS_OK);
+	assert_int_equal(
+		hs_config_set(cfg, "worker_consolidation_reserved_slots", consolidation, &err),
+		HS_OK);
 	assert_int_equal(hs_config_set(cfg, "worker_retain_reserved_slots", retain, &err), HS_OK);
 	slots_init(&s, cfg);
 	hs_pool_free(&pool);
