@@ -10,10 +10,10 @@
 #define CONTEXT "«the context given with the text»"
 #define QUESTION "«the question asked»"
 #define FACT_ID "«id of a new fact»"
-#define FACT "«a new fact»"
+#define FACT "«a new fact about the subject»"
 #define OBSERVATION_ID "«id of an observation»"
-#define OBSERVATION "«an observation that exists»"
-#define SOURCE "«a fact behind it»"
+#define OBSERVATION "«an observation about the subject»"
+#define SOURCE "«an earlier fact about the subject»"
 
 static void retain(struct hs_ctx *c, const struct hs_config *cfg, bool strict, struct hs_prompt *ret)
 {
