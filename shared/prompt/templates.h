@@ -104,6 +104,25 @@ extern const char hs_tpl_rewrite_task[];
 extern const char hs_tpl_rewrite_document[];
 extern const char hs_tpl_refresh_context[];
 
+/* templates/delta.txt */
+extern const char hs_tpl_delta_role[];
+extern const char hs_tpl_delta_language[];
+extern const char hs_tpl_delta_inputs[];
+extern const char hs_tpl_delta_rules[];
+extern const char hs_tpl_delta_operations[];
+extern const char hs_tpl_delta_output[];
+extern const char hs_tpl_delta_reply_schema[];
+extern const char hs_tpl_delta_budget_over[];
+extern const char hs_tpl_delta_budget_near[];
+extern const char hs_tpl_delta_output_budget[];
+extern const char hs_tpl_delta_hidden[];
+extern const char hs_tpl_delta_task[];
+extern const char hs_tpl_delta_reask[];
+extern const char hs_tpl_delta_reask_map[];
+extern const char hs_tpl_delta_reask_end[];
+extern const char hs_tpl_delta_context[];
+extern const char hs_tpl_delta_schema_json[];
+
 /* templates/tools.txt */
 extern const char hs_tpl_tool_search_mental_models[];
 extern const char hs_tpl_tool_stale_recall[];
