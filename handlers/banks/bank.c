@@ -1,72 +1,15 @@
 #include "banks.h"
 
+#include "engine/bank_view.h"
 #include "json/json.h"
-#include "store/bank_write.h"
 
 /* ---- answers ---- */
 
-static int64_t trait(const struct hs_config *cfg, enum hs_setting_id id, int64_t column)
-{
-	return hs_cfg_null(cfg, id) ? column : hs_cfg_int(cfg, id);
-}
-
-/* An override wins over the older columns. */
-static void put_disposition(struct hs_out *o, const struct hs_bank *b, const struct hs_config *cfg)
-{
-	hs_out_open(o, "disposition", '{');
-	hs_out_int(o, "skepticism", trait(cfg, HS_S_disposition_skepticism, b->skepticism));
-	hs_out_int(o, "literalism", trait(cfg, HS_S_disposition_literalism, b->literalism));
-	hs_out_int(o, "empathy", trait(cfg, HS_S_disposition_empathy, b->empathy));
-	hs_out_close(o, '}');
-}
-
-static const char *mission(const struct hs_bank *b, const struct hs_config *cfg)
-{
-	const char *m = hs_cfg_str(cfg, HS_S_reflect_mission);
-
-	if (!hs_str_empty(m))
-		return m;
-	return b->mission ? b->mission : "";
-}
-
 static enum hs_rc reply_bank(struct hs_ctx *c, const struct hs_bank *b)
 {
-	struct hs_config *cfg;
-	struct hs_out o;
+	struct hs_out o = hs_reply(c);
 
-	HS_TRY(hs_bank_config(c->pool, c->cfg, b, &cfg, &c->err));
-	o = hs_reply(c);
-	hs_out_open(&o, NULL, '{');
-	hs_out_str(&o, "bank_id", b->bank_id);
-	hs_out_str(&o, "name", b->name);
-	put_disposition(&o, b, cfg);
-	hs_out_str(&o, "mission", mission(b, cfg));
-	hs_out_str(&o, "background", mission(b, cfg));
-	hs_out_close(&o, '}');
-	return HS_OK;
-}
-
-static enum hs_rc put_listed(struct hs_ctx *c, struct hs_out *o, const struct hs_bank_listed *row)
-{
-	const struct hs_strs no_aliases = {0};
-	const struct hs_bank *b = &row->bank;
-	struct hs_config *cfg;
-
-	HS_TRY(hs_bank_config(c->pool, c->cfg, b, &cfg, &c->err));
-	hs_out_open(o, NULL, '{');
-	hs_out_str(o, "bank_id", b->bank_id);
-	hs_out_str(o, "name", b->name);
-	put_disposition(o, b, cfg);
-	hs_out_str(o, "mission", mission(b, cfg));
-	hs_out_time(o, "created_at", b->created_us);
-	hs_out_time(o, "updated_at", b->updated_us);
-	hs_out_int(o, "fact_count", row->fact_count);
-	hs_out_time(o, "last_document_at", row->last_document_us);
-	hs_out_time(o, "last_write_at", row->last_write_us);
-	hs_out_null(o, "display_alias");
-	hs_out_strs(o, "matched_aliases", &no_aliases);
-	hs_out_close(o, '}');
-	return HS_OK;
+	return hs_bank_put_profile(c->pool, c->cfg, &o, b, true, &c->err);
 }
 
 enum hs_rc bank_list(struct hs_ctx *c, const void *query, const void *body)
@@ -78,13 +21,13 @@ enum hs_rc bank_list(struct hs_ctx *c, const void *query, const void *body)
 	size_t n;
 
 	(void)body;
-	HS_TRY(hs_banks_list(c->db, c->pool, q->q, q->limit, q->offset, &rows, &n, &total,
-		&c->err));
+	HS_TRY(hs_banks_list(
+		c->db, c->pool, q->q, q->limit, q->offset, &rows, &n, &total, &c->err));
 	o = hs_reply(c);
 	hs_out_open(&o, NULL, '{');
 	hs_out_open(&o, "banks", '[');
 	for (size_t i = 0; i < n; i++)
-		HS_TRY(put_listed(c, &o, &rows[i]));
+		HS_TRY(hs_bank_put_listed(c->pool, c->cfg, &o, &rows[i], &c->err));
 	hs_out_close(&o, ']');
 	hs_out_int(&o, "total", total);
 	hs_out_int(&o, "limit", q->limit);
@@ -202,8 +145,9 @@ enum hs_rc bank_delete(struct hs_ctx *c, const void *query, const void *body)
 	o = hs_reply(c);
 	hs_out_open(&o, NULL, '{');
 	hs_out_bool(&o, "success", true);
-	hs_out_str(&o, "message", hs_pool_printf(c->pool,
-		"Bank '%s' and all associated data deleted successfully", c->bank_id));
+	hs_out_str(&o, "message",
+		hs_pool_printf(c->pool, "Bank '%s' and all associated data deleted successfully",
+			c->bank_id));
 	hs_out_int(&o, "deleted_count", count);
 	hs_out_close(&o, '}');
 	return HS_OK;

@@ -2,8 +2,7 @@
 
 #include <string.h>
 
-#include "base/clock.h"
-#include "store/document.h"
+#include "engine/memory_view.h"
 
 /* ---- GET …/memories/list ---- */
 
@@ -34,64 +33,6 @@ static enum hs_rc read_states(
 	return HS_OK;
 }
 
-static const char *chunk_id_of(
-	struct hs_ctx *c, const char *bank_id, const struct hs_memory_item *m)
-{
-	if (!m->document_id || m->chunk_index < 0)
-		return NULL;
-	return hs_chunk_id(c->pool, bank_id, m->document_id, m->chunk_index);
-}
-
-/* "" instead of null: clients read these two as text. */
-static void put_context_and_date(struct hs_out *o, const struct hs_memory_item *m)
-{
-	char date[HS_TIME_TEXT];
-
-	hs_time_format(m->event_us, date);
-	hs_out_str(o, "context", m->context ? m->context : "");
-	hs_out_str(o, "date", date);
-}
-
-/* Marks of curation and consolidation; there is no archive yet. */
-static void put_marks(struct hs_out *o, const struct hs_memory_item *m)
-{
-	hs_out_time(o, "consolidated_at", m->consolidated_us);
-	hs_out_time(o, "consolidation_failed_at", m->consolidation_failed_us);
-	hs_out_str(o, "state", "valid");
-	hs_out_null(o, "invalidation_reason");
-	hs_out_null(o, "invalidated_at");
-	hs_out_time(o, "edited_at", m->edited_us);
-}
-
-static void put_dates(struct hs_out *o, const struct hs_memory_item *m)
-{
-	hs_out_time(o, "mentioned_at", m->mentioned_us);
-	hs_out_time(o, "occurred_start", m->occurred_start_us);
-	hs_out_time(o, "occurred_end", m->occurred_end_us);
-}
-
-static void put_item(
-	struct hs_ctx *c, struct hs_out *o, const char *bank_id, const struct hs_memory_item *m)
-{
-	hs_out_open(o, NULL, '{');
-	hs_out_str(o, "id", m->id);
-	hs_out_str(o, "text", m->text);
-	put_context_and_date(o, m);
-	hs_out_str(o, "fact_type", m->fact_type);
-	hs_out_str(o, "document_id", m->document_id);
-	put_dates(o, m);
-	hs_out_str(o, "entities", hs_strs_join(c->pool, &m->entities, ", "));
-	hs_out_str(o, "chunk_id", chunk_id_of(c, bank_id, m));
-	hs_out_int(o, "proof_count", m->proof_count > 0 ? m->proof_count : 1);
-	hs_out_raw(o, "tags", m->tags, "[]");
-	hs_out_raw(o, "metadata", m->metadata, "{}");
-	put_marks(o, m);
-	hs_out_time(o, "updated_at", m->updated_us);
-	hs_out_strs(o, "source_memory_ids", &m->source_ids);
-	hs_out_null(o, "attachments");
-	hs_out_close(o, '}');
-}
-
 enum hs_rc memory_list(struct hs_ctx *c, const void *query, const void *body)
 {
 	const struct memory_list_query *q = query;
@@ -119,7 +60,7 @@ enum hs_rc memory_list(struct hs_ctx *c, const void *query, const void *body)
 	hs_out_open(&o, NULL, '{');
 	hs_out_open(&o, "items", '[');
 	for (size_t i = 0; i < page.n; i++)
-		put_item(c, &o, bank.bank_id, &page.v[i]);
+		hs_memory_put_listed(c->pool, &o, bank.bank_id, &page.v[i]);
 	hs_out_close(&o, ']');
 	read_page_end(&o, page.total, q->limit, q->offset);
 	hs_out_close(&o, '}');
@@ -128,62 +69,13 @@ enum hs_rc memory_list(struct hs_ctx *c, const void *query, const void *body)
 
 /* ---- GET …/memories/{memory_id} ---- */
 
-static enum hs_rc put_sources(
-	struct hs_ctx *c, struct hs_out *o, int64_t bank_no, const struct hs_memory_item *m)
-{
-	struct hs_memory_source *sources;
-	size_t n;
-
-	HS_TRY(hs_memory_sources(c->db, c->pool, bank_no, m->unit_no, &sources, &n, &c->err));
-	hs_out_strs(o, "source_memory_ids", &m->source_ids);
-	hs_out_open(o, "source_memories", '[');
-	for (size_t i = 0; i < n; i++) {
-		hs_out_open(o, NULL, '{');
-		hs_out_str(o, "id", sources[i].id);
-		hs_out_str(o, "text", sources[i].text);
-		hs_out_str(o, "type", sources[i].fact_type);
-		hs_out_str(o, "context", sources[i].context);
-		hs_out_time(o, "occurred_start", sources[i].occurred_start_us);
-		hs_out_time(o, "mentioned_at", sources[i].mentioned_us);
-		hs_out_close(o, '}');
-	}
-	hs_out_close(o, ']');
-	return HS_OK;
-}
-
 enum hs_rc memory_get(struct hs_ctx *c, const void *query, const void *body)
 {
-	struct hs_memory_item m;
-	int64_t bank_no;
-	const char *id;
-	struct hs_out o;
+	struct hs_out o = hs_reply(c);
 
 	(void)query;
 	(void)body;
-	HS_TRY(read_uuid(c, "memory_id", hs_param(c, "memory_id"), &id));
-	HS_TRY(hs_memory_get(c->db, c->pool, c->bank_id, id, &m, &bank_no, &c->err));
-	o = hs_reply(c);
-	hs_out_open(&o, NULL, '{');
-	hs_out_str(&o, "id", m.id);
-	hs_out_str(&o, "text", m.text);
-	put_context_and_date(&o, &m);
-	hs_out_str(&o, "type", m.fact_type);
-	put_dates(&o, &m);
-	hs_out_strs(&o, "entities", &m.entities);
-	hs_out_str(&o, "document_id", m.document_id);
-	hs_out_str(&o, "chunk_id", chunk_id_of(c, c->bank_id, &m));
-	hs_out_raw(&o, "tags", m.tags, "[]");
-	hs_out_raw(&o, "metadata", m.metadata, "{}");
-	hs_out_raw(&o, "observation_scopes", m.observation_scopes, "null");
-	put_marks(&o, &m);
-	if (strcmp(m.fact_type, "observation") == 0) {
-		hs_out_open(&o, "history", '[');
-		hs_out_close(&o, ']');
-		if (m.source_ids.n > 0)
-			HS_TRY(put_sources(c, &o, bank_no, &m));
-	}
-	hs_out_close(&o, '}');
-	return HS_OK;
+	return hs_memory_put(c->db, c->pool, &o, c->bank_id, hs_param(c, "memory_id"), &c->err);
 }
 
 /* ---- DELETE …/memories ---- */

@@ -7,97 +7,16 @@
 #include "engine/retain.h"
 #include "json/json.h"
 
-/* ---- from the body to the engine ---- */
-
-static struct hs_strs with_document_tags(
-	struct hs_pool *pool, const struct hs_strs *own, const struct hs_strs *more)
-{
-	struct hs_strs tags = {0};
-
-	for (size_t i = 0; i < own->n; i++)
-		hs_strs_add(pool, &tags, own->v[i]);
-	for (size_t i = 0; i < more->n; i++)
-		hs_strs_add(pool, &tags, more->v[i]);
-	return hs_strs_unique(pool, &tags);
-}
-
-static const char *filled(const char *s)
-{
-	return hs_str_empty(s) ? NULL : s;
-}
-
 static struct hs_retain_item *items_of(struct hs_ctx *c, const struct retain_body *b)
 {
 	struct hs_retain_item *items = HS_NEW_ARRAY(c->pool, struct hs_retain_item, b->items.n + 1);
 
-	for (size_t i = 0; i < b->items.n; i++) {
-		const struct item_body *it = b->items.v[i];
-
-		items[i] = (struct hs_retain_item){
-			.content = it->content,
-			.has_time = it->timestamp.given,
-			.unset_time = it->timestamp.unset,
-			.time_us = it->timestamp.given ? it->timestamp.us : HS_TIME_NONE,
-			.time_text = it->timestamp.text,
-			.context = filled(it->context),
-			.document_id = filled(it->document_id),
-			.strategy = filled(it->strategy),
-			.metadata = it->metadata,
-			.entities = it->entities,
-			.resolve_entities = it->resolve_entities,
-			.tags = with_document_tags(c->pool, &it->tags, &b->document_tags),
-			.observation_scopes = it->observation_scopes,
-			.append = it->update_mode == UPDATE_APPEND,
-		};
-	}
+	for (size_t i = 0; i < b->items.n; i++)
+		items[i] = hs_item_make(c->pool, b->items.v[i], &b->document_tags);
 	return items;
 }
 
-/* ---- rules beyond single fields ---- */
-
 #define SHOWN_IDS 10 /* in an error text */
-
-/* The bank's configuration, the server's for a bank that is not made yet. */
-static enum hs_rc config_of(struct hs_ctx *c, const struct hs_config **ret)
-{
-	struct hs_err miss = {0};
-	struct hs_config *cfg;
-	struct hs_bank bank;
-	enum hs_rc rc = hs_bank_find(c->db, c->pool, c->bank_id, &bank, &miss);
-
-	*ret = c->cfg;
-	if (rc == HS_E_BANK_MISSING)
-		return HS_OK;
-	if (rc != HS_OK) {
-		c->err = miss;
-		return rc;
-	}
-	HS_TRY(hs_bank_config(c->pool, c->cfg, &bank, &cfg, &c->err));
-	*ret = cfg;
-	return HS_OK;
-}
-
-static enum hs_rc append_rules(struct hs_ctx *c, const struct hs_retain_item *items, size_t n)
-{
-	const struct hs_config *cfg;
-	bool any = false;
-
-	for (size_t i = 0; i < n; i++) {
-		any = any || items[i].append;
-		if (items[i].append && !items[i].document_id)
-			return hs_fail(&c->err, HS_E_BAD_REQUEST,
-				"update_mode='append' requires a document_id");
-	}
-	if (!any)
-		return HS_OK;
-	HS_TRY(config_of(c, &cfg));
-	if (!hs_cfg_bool(cfg, HS_S_store_document_text))
-		return hs_fail(&c->err, HS_E_BAD_REQUEST,
-			"update_mode='append' needs the stored text of the document, and store_document_text is off; "
-			"use update_mode='replace'");
-	return hs_fail(
-		&c->err, HS_E_NOT_IMPLEMENTED, "update_mode='append' is not implemented yet");
-}
 
 static enum hs_rc unique_documents(struct hs_ctx *c, const struct hs_retain_item *items, size_t n)
 {
@@ -223,11 +142,12 @@ enum hs_rc retain_post(struct hs_ctx *c, const void *query, const void *body)
 {
 	const struct retain_body *b = body;
 	const struct hs_retain_item *items = items_of(c, b);
+	struct hs_run run = memories_run(c);
 	int64_t started_us = hs_mono_us();
 	enum hs_rc rc;
 
 	(void)query;
-	HS_TRY(append_rules(c, items, b->items.n));
+	HS_TRY(hs_items_check(&run, c->bank_id, items, b->items.n, &c->err));
 	rc = b->async ? store_later(c, b, items, b->items.n) : store_now(c, items, b->items.n);
 	if (rc != HS_E_CLIENT_GONE)
 		hs_metrics_operation(

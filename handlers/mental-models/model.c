@@ -113,17 +113,8 @@ enum hs_rc mm_list(struct hs_ctx *c, const void *query, const void *body)
 
 enum hs_rc mm_create(struct hs_ctx *c, const void *query, const void *body)
 {
-	const struct mm_create *b = body;
+	struct hs_model_new in = hs_model_new_of(c->bank_id, body);
 	struct hs_run run = mm_run(c);
-	struct hs_model_new in = {
-		.bank_id = c->bank_id,
-		.id = b->id,
-		.name = b->name,
-		.source_query = b->source_query,
-		.tags = b->tags,
-		.max_tokens = b->max_tokens,
-		.trigger = b->trigger,
-	};
 	const char *id, *operation_id;
 	struct hs_out o;
 
@@ -139,17 +130,9 @@ enum hs_rc mm_create(struct hs_ctx *c, const void *query, const void *body)
 
 enum hs_rc mm_patch(struct hs_ctx *c, const void *query, const void *body)
 {
-	const struct mm_patch *b = body;
+	struct hs_model_patch in =
+		hs_model_patch_of(c->bank_id, hs_param(c, "mental_model_id"), body);
 	struct hs_run run = mm_run(c);
-	struct hs_model_patch in = {
-		.bank_id = c->bank_id,
-		.id = hs_param(c, "mental_model_id"),
-		.name = b->name,
-		.source_query = b->source_query,
-		.max_tokens = hs_given(&mm_patch_shape, b, "max_tokens") ? &b->max_tokens : NULL,
-		.tags = hs_given(&mm_patch_shape, b, "tags") ? &b->tags : NULL,
-		.trigger = b->trigger,
-	};
 
 	(void)query;
 	HS_TRY(hs_model_patch(&run, &in, &c->err));

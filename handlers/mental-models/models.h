@@ -6,7 +6,7 @@
 #ifndef HS_HANDLERS_MODELS_H
 #define HS_HANDLERS_MODELS_H
 
-#include "engine/model.h"
+#include "engine/model_body.h"
 #include "web/program.h"
 
 struct mm_list_query {
@@ -20,25 +20,10 @@ struct mm_get_query {
 	struct hs_seen seen;
 	int detail;
 };
-struct mm_create {
-	struct hs_seen seen;
-	const char *id, *name, *source_query;
-	struct hs_strs tags;
-	int64_t max_tokens;
-	struct hs_trigger *trigger;
-};
-struct mm_patch {
-	struct hs_seen seen;
-	const char *name, *source_query;
-	struct hs_strs tags;
-	int64_t max_tokens;
-	struct hs_trigger *trigger;
-};
 struct mm_refresh {
 	struct hs_seen seen;
 	int mode; /* 0 = full, -1 = the model's own */
 };
-extern const struct hs_shape mm_patch_shape;
 extern const struct hs_route mm_routes[];
 
 hs_route_fn mm_list, mm_create, mm_get, mm_patch, mm_delete, mm_refresh, mm_clear, mm_history;

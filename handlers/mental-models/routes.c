@@ -1,4 +1,3 @@
-#include "base/limits.h"
 #include "models.h"
 
 #define BASE "/v1/default/banks/{bank_id}/mental-models"
@@ -26,34 +25,6 @@ static const struct hs_field get_fields[] = {
 };
 static const struct hs_shape get_shape = HS_SHAPE(mm_get_query, get_fields);
 
-static const struct hs_field create_fields[] = {
-	HS_CUSTOM(struct mm_create, id, hs_model_id_read, .flags = HS_NULLABLE,
-		.doc = "id of one's own; empty or null: generated"),
-	HS_STR(struct mm_create, name, .flags = HS_REQUIRED | HS_NOT_BLANK, .has_max = true,
-		.max = 256, .doc = "shown to people"),
-	HS_STR(struct mm_create, source_query, .flags = HS_REQUIRED | HS_NOT_BLANK, .has_max = true,
-		.max = HS_TEXT_CHARS, .doc = "the question that the document answers"),
-	HS_STRS(struct mm_create, tags, .flags = HS_TAG_LIST,
-		.doc = "what it reads and where it is shown"),
-	HS_INT(struct mm_create, max_tokens, HS_RANGE(256, 8192), .def = "2048",
-		.doc = "wanted length of the document"),
-	HS_OBJ(struct mm_create, trigger, &hs_trigger_shape, .doc = "when and how it refreshes"),
-};
-static const struct hs_shape create_shape = HS_SHAPE(mm_create, create_fields);
-
-static const struct hs_field patch_fields[] = {
-	HS_STR(struct mm_patch, name, .flags = HS_NULLABLE | HS_NOT_BLANK, .has_max = true,
-		.max = 256, .doc = "shown to people"),
-	HS_STR(struct mm_patch, source_query, .flags = HS_NULLABLE | HS_NOT_BLANK, .has_max = true,
-		.max = HS_TEXT_CHARS, .doc = "the question that the document answers"),
-	HS_STRS(struct mm_patch, tags, .flags = HS_NULLABLE | HS_TAG_LIST, .doc = "[] clears"),
-	HS_INT(struct mm_patch, max_tokens, .flags = HS_NULLABLE, HS_RANGE(256, 8192),
-		.doc = "wanted length of the document"),
-	HS_OBJ(struct mm_patch, trigger, &hs_trigger_patch_shape, .flags = HS_NULLABLE,
-		.doc = "members sent are laid over the stored ones; null resets one"),
-};
-const struct hs_shape mm_patch_shape = HS_SHAPE(mm_patch, patch_fields);
-
 static const struct hs_field refresh_fields[] = {
 	HS_ENUM(struct mm_refresh, mode, refresh_modes, .flags = HS_NULLABLE,
 		.doc = "full rebuilds a delta model this once"),
@@ -62,9 +33,9 @@ static const struct hs_shape refresh_shape = HS_SHAPE(mm_refresh, refresh_fields
 
 const struct hs_route mm_routes[] = {
 	{HS_GET, BASE, mm_list, .query = &list_shape},
-	{HS_POST, BASE, mm_create, .body = &create_shape},
+	{HS_POST, BASE, mm_create, .body = &hs_model_create_shape},
 	{HS_GET, BASE "/{mental_model_id}", mm_get, .query = &get_shape},
-	{HS_PATCH, BASE "/{mental_model_id}", mm_patch, .body = &mm_patch_shape},
+	{HS_PATCH, BASE "/{mental_model_id}", mm_patch, .body = &hs_model_change_shape},
 	{HS_DELETE, BASE "/{mental_model_id}", mm_delete, .query = NULL},
 	{HS_POST, BASE "/{mental_model_id}/refresh", mm_refresh, .body = &refresh_shape,
 		.flags = HS_R_BODY_OPTIONAL},

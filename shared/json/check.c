@@ -80,11 +80,11 @@ static bool whole_from_text(struct hs_pool *pool, const char *s, struct whole *r
 }
 
 /* Lax integer; reports the fault itself and gives false when there is none. */
-static bool lax_int(struct hs_check *ck, json_t *v, struct whole *ret)
+static bool lax_int(struct hs_check *ck, const struct hs_field *f, json_t *v, struct whole *ret)
 {
 	if (json_is_integer(v)) {
 		*ret = (struct whole){json_integer_value(v), false};
-	} else if (json_is_boolean(v)) {
+	} else if (json_is_boolean(v) && !(f->flags & HS_NO_BOOL)) {
 		*ret = (struct whole){json_is_true(v), false};
 	} else if (json_is_real(v)) {
 		if (floor(json_real_value(v)) != json_real_value(v)) {
@@ -112,7 +112,7 @@ static void read_int(struct hs_check *ck, const struct hs_field *f, json_t *v, v
 {
 	struct whole w;
 
-	if (!lax_int(ck, v, &w))
+	if (!lax_int(ck, f, v, &w))
 		return;
 	if (f->has_min && w.v < f->min) {
 		hs_fault_limit(

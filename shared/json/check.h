@@ -49,6 +49,7 @@ enum hs_ftype {
 #define HS_ENUM_ERROR 0x80u   /* the fault's type is "enum" instead of "literal_error" */
 #define HS_CLAMP_MAX 0x100u   /* above max: served as max instead of refused */
 #define HS_TAG_LIST 0x200u    /* members are tags: not empty, HS_TAG_CHARS, HS_TAGS_PER_ITEM */
+#define HS_NO_BOOL 0x400u     /* true and false are no integers */
 
 struct hs_seen {
 	uint64_t given; /* bit i: field i was in the input and not null */

@@ -35,6 +35,9 @@ struct hs_program {
 	enum hs_rc (*start)(struct hs_app *app, struct hs_err *err);
 	/* after each database connect: schema check; may be NULL */
 	enum hs_rc (*on_connect)(struct hs_db *db, void *arg, struct hs_err *err);
+	/* takes a request whole, before the tables are asked, an error of its parsing in c->err
+	 * included; false = not its own. May be NULL */
+	bool (*serve)(struct hs_ctx *c);
 	/* per thread data; may be NULL */
 	void *(*thread_start)(struct hs_app *app, struct hs_db *db);
 	void (*thread_end)(void *data);

@@ -256,7 +256,7 @@ static size_t body_cap(struct hs_ctx *c)
 	return packet - HS_PACKET_MARGIN;
 }
 
-static enum hs_rc check_size(struct hs_ctx *c)
+enum hs_rc hs_request_fits(struct hs_ctx *c)
 {
 	size_t cap = body_cap(c);
 
@@ -411,8 +411,7 @@ static enum hs_rc check_feature(struct hs_ctx *c)
 		r->feature_text ? r->feature_text : "Not Found");
 }
 
-/* Takes the same time wherever the two differ. */
-static bool key_equal(const char *given, const char *key)
+bool hs_key_equal(const char *given, const char *key)
 {
 	size_t n = strlen(given), m = strlen(key);
 	volatile unsigned diff = n != m;
@@ -422,19 +421,28 @@ static bool key_equal(const char *given, const char *key)
 	return diff == 0;
 }
 
+const char *hs_request_token(const struct hs_ctx *c)
+{
+	const char *given = c->req->authorization;
+
+	if (!given)
+		return NULL;
+	if (strncasecmp(given, "bearer ", 7) == 0)
+		given += 7;
+	return hs_str_trim(c->pool, given);
+}
+
 static enum hs_rc check_key(struct hs_ctx *c)
 {
 	const char *key = hs_cfg_str(c->cfg, HS_S_tenant_api_key);
-	const char *given = c->req->authorization;
+	const char *given = hs_request_token(c);
 
 	if (hs_str_empty(key) || (c->route->flags & HS_R_OPEN))
 		return HS_OK;
 	if (c->req->n_authorization > 1)
 		return hs_fail(&c->err, HS_E_AUTH,
 			"Authentication failed: more than one Authorization header");
-	if (given && strncasecmp(given, "bearer ", 7) == 0)
-		given += 7;
-	if (!given || !key_equal(hs_str_trim(c->pool, given), key))
+	if (!given || !hs_key_equal(given, key))
 		return hs_fail(&c->err, HS_E_AUTH, "Authentication failed: Invalid API key");
 	return HS_OK;
 }
@@ -446,19 +454,33 @@ static bool is_long(const struct hs_ctx *c, const void *query, const void *body)
 	return (r->flags & HS_R_LONG) && (!r->long_call || r->long_call(c->cfg, query, body));
 }
 
-static enum hs_rc call(struct hs_ctx *c, const void *query, const void *body)
+enum hs_rc hs_long_enter(struct hs_ctx *c, const char *what)
 {
 	struct hs_long_gate *gate = c->app->long_gate;
+
+	if (!gate || gate->enter(gate))
+		return HS_OK;
+	return hs_fail(&c->err, HS_E_CAPACITY,
+		"Server is at capacity for '%s' (%d concurrent); try again shortly.", what, gate->max);
+}
+
+void hs_long_leave(struct hs_ctx *c)
+{
+	struct hs_long_gate *gate = c->app->long_gate;
+
+	if (gate)
+		gate->leave(gate);
+}
+
+static enum hs_rc call(struct hs_ctx *c, const void *query, const void *body)
+{
 	enum hs_rc rc;
 
-	if (!gate || !is_long(c, query, body))
+	if (!is_long(c, query, body))
 		return c->route->fn(c, query, body);
-	if (!gate->enter(gate))
-		return hs_fail(&c->err, HS_E_CAPACITY,
-			"Server is at capacity for '%s' (%d concurrent); try again shortly.",
-			c->route->long_name ? c->route->long_name : "long calls", gate->max);
+	HS_TRY(hs_long_enter(c, c->route->long_name ? c->route->long_name : "long calls"));
 	rc = c->route->fn(c, query, body);
-	gate->leave(gate);
+	hs_long_leave(c);
 	return rc;
 }
 
@@ -469,7 +491,7 @@ static enum hs_rc serve(struct hs_ctx *c)
 	HS_TRY(find_route(c));
 	if (!c->route)
 		return HS_OK;
-	HS_TRY(check_size(c));
+	HS_TRY(hs_request_fits(c));
 	HS_TRY(check_input(c, &query, &body));
 	HS_TRY(check_feature(c));
 	if (c->route->format)
@@ -510,6 +532,8 @@ void hs_route_serve(struct hs_ctx *c)
 {
 	enum hs_rc rc = c->err.rc;
 
+	if (c->app->program->serve && c->app->program->serve(c))
+		return;
 	if (rc == HS_OK)
 		rc = serve(c);
 	if (rc != HS_OK) {

@@ -76,6 +76,17 @@ struct hs_out hs_reply(struct hs_ctx *c);
 struct hs_out hs_reply_status(struct hs_ctx *c, int status);
 void hs_reply_etag(struct hs_ctx *c);  /* this GET carries an ETag */
 
+/* HS_E_TOO_LARGE when the body is over the cap. For functions that take requests whole. */
+HS_MUST enum hs_rc hs_request_fits(struct hs_ctx *c);
+/* What Authorization carries, without "Bearer " (any case), trimmed; NULL when missing. */
+const char *hs_request_token(const struct hs_ctx *c);
+/* Takes the same time wherever the two differ. */
+bool hs_key_equal(const char *given, const char *key);
+/* One of the places for calls that may hold a thread for long; HS_E_CAPACITY names `what`. Every
+ * HS_OK is followed by a leave. */
+HS_MUST enum hs_rc hs_long_enter(struct hs_ctx *c, const char *what);
+void hs_long_leave(struct hs_ctx *c);
+
 /* Serve one parsed request: fills c->res completely, errors included. An error already in c->err
  * (of hs_request_parse) is answered as it is. */
 void hs_route_serve(struct hs_ctx *c);

@@ -13,7 +13,7 @@ static const struct {
 	int setting;
 } features[] = {
 	{"observations", HS_S_enable_observations},
-	{"mcp", NOT_SERVED},
+	{"mcp", HS_S_mcp_enabled},
 	{"worker", HS_S_worker_enabled},
 	{"bank_config_api", HS_S_enable_bank_config_api},
 	{"bank_llm_health", NOT_SERVED},
