@@ -13,7 +13,7 @@
 #include "engine/run.h"
 #include "json/check.h"
 #include "json/out.h"
-#include "web/route.h"
+#include "web/program.h"
 
 /* What the threads share: read-only after the start. */
 struct mcp_data {

@@ -189,7 +189,10 @@ static enum hs_rc cancel(struct hs_db *db, void *arg, struct hs_err *err)
 	HS_TRY(hs_db_exec(
 		db, sql[SQL_CANCEL], HS_BINDS(hs_b_str(c->id), hs_b_int(c->bank_no)), &found, err));
 	if (found == 0)
-		return conflict(c, "cancelled", &op, err);
+		return hs_fail(err, HS_E_CONFLICT,
+			"Operation %s cannot be cancelled: status is '%s', only 'pending' and "
+			"'processing' operations can be cancelled",
+			op.operation_id, op.status);
 	return hs_operation_roll_up(db, c->pool, op.parent_id, err);
 }
 

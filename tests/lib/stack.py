@@ -25,7 +25,7 @@ import pymysql
 
 SIGTERM = signal.SIGTERM  # Process has a method of the module's name
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
-PROGRAMS = ["banks", "memories", "mental-models", "reflect", "prompts", "operations"]
+PROGRAMS = ["banks", "memories", "mental-models", "reflect", "prompts", "operations", "mcp"]
 FOLDERS = {"worker": "operations/worker", "admin": "admin", "refresh-tick": "mental-models/tick"}
 MARIADB_OPTIONS = [
     "--skip-networking", "--performance-schema=0", "--innodb-buffer-pool-size=64M",
