@@ -289,6 +289,48 @@ def retrieval(b):
            not locomo.missed(means))
 
 
+TRIGGER = ('{"mode":"full","budget":null,"refresh_after_consolidation":false,"refresh_cron":"%s","full_refresh_cron":null,'
+           '"min_refresh_interval_seconds":null,"fact_types":null,"exclude_mental_models":false,"tags_match":null,'
+           '"tag_groups":null,"keep_trace":false}')
+
+
+@row("tick", "at most 1 s, a statement a page")
+def refresh_tick(b):
+    """10,000 models in 1,000 banks: none due; then all due and fresh."""
+    s = Stack(llm=False, worker=False, programs=["banks"], settings={"consolidation_reconcile_interval_seconds": 0}).start()
+    try:
+        at = time.gmtime(time.time() - 300)
+        s.sql("INSERT INTO banks (bank_no, bank_id, name, mission, config, created_at, updated_at) SELECT seq, "
+              "CONCAT('b', seq), '', '', '{}', NOW(6), NOW(6) FROM seq_1_to_1000")
+        s.sql("INSERT INTO bank_clock SELECT bank_no, NOW(6) FROM banks")
+        s.sql("INSERT INTO mental_models (bank_no, id, name, source_query, content, tags, trigger_json, "
+              "last_refreshed_at, read_until, has_cron, created_at) SELECT b.seq, CONCAT('m-', m.seq), 'Model', 'What?', "
+              "REPEAT('text ', 600), '[\"a\"]', %s, NOW(6), NOW(6), 1, NOW(6) FROM seq_1_to_1000 b, seq_1_to_10 m",
+              TRIGGER % f"{at.tm_min} {at.tm_hour} * * *")
+
+        def run(prepare=None):
+            seconds, used, line = [], [], ""
+            for _ in range(5):
+                s.sql("DELETE FROM server_state")
+                if prepare:
+                    s.sql(prepare)
+                before, started = statements(s), time.monotonic()
+                line = s.tick().stderr
+                seconds.append(time.monotonic() - started)
+                used.append(statements(s) - before)
+            return statistics.median(seconds), max(used), re.search("claimed=1 (.*)", line).group(1)
+
+        seconds, used, told = run()
+        report("tick over 10,000 models in 1,000 banks, none due", f"{seconds:.2f} s, {used} statements", "<= 1 s, <= 30",
+               seconds <= 1 and used <= 30 and " due=0 " in told)
+        seconds, used, told = run("UPDATE mental_models SET last_cron_checked_at = NULL, last_refreshed_at = "
+                                  "NOW() - INTERVAL 2 DAY")
+        report("the same, all due and fresh", f"{seconds:.2f} s, {used} statements", "", None)
+        print(f"    {told}")
+    finally:
+        s.stop()
+
+
 def main():
     ap = argparse.ArgumentParser(description=__doc__)
     ap.add_argument("--locomo", help="LoCoMo file for the retrieval row; skipped without it")

@@ -577,6 +577,13 @@ static void test_banks_case_23_consolidations_fold(void **state)
 	assert_string_equal(again.id, plain.id);
 	OK(f, hs_json_load(f->pool, get(f, plain.id).task_payload, &payload, &f->err));
 	assert_true(hs_json_bool(payload, "manual", false));
+	/* a chain that joins goes on counting its rounds, and a new wish does not set them back */
+	again.c.round = 7;
+	OK(f, hs_tx_run(f->db, submit_consolidation, &again, &f->err));
+	OK(f, hs_tx_run(f->db, submit_consolidation, &plain, &f->err));
+	assert_string_equal(plain.id, again.id);
+	OK(f, hs_json_load(f->pool, get(f, plain.id).task_payload, &payload, &f->err));
+	assert_int_equal(hs_json_int(payload, "round", 0), 7);
 	OK(f, hs_tx_run(f->db, submit_consolidation, &scoped, &f->err));
 	assert_false(scoped.folded);
 	/* a running one takes nothing in */
