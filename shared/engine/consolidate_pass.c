@@ -175,6 +175,7 @@ static bool is_batch_failure(enum hs_rc rc)
 {
 	static const enum hs_rc codes[] = {
 		HS_E_LLM_REPLY,
+		HS_E_LLM_EMPTY,
 		HS_E_LLM_LENGTH,
 		HS_E_LLM_OVERFLOW,
 		HS_E_LLM_REFUSED,

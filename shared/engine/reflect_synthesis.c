@@ -205,6 +205,7 @@ enum hs_rc hs_reflect_synthesis(struct hs_reflection *r, struct hs_err *err)
 	int64_t budget = (int64_t)((double)r->limit_tokens * SYNTHESIS_SHARE), total = 0;
 	struct hs_prompt prompt;
 	const char *text;
+	enum hs_rc rc;
 
 	if (budget < SYNTHESIS_FLOOR)
 		budget = SYNTHESIS_FLOOR;
@@ -218,11 +219,12 @@ enum hs_rc hs_reflect_synthesis(struct hs_reflection *r, struct hs_err *err)
 		HS_TRY(claims_of(r, &parts, &claims, err));
 		hs_prompt_reduce(r->pool, &r->prompt, &claims, &prompt);
 	}
-	HS_TRY(ask(r, &prompt, false, "final", &text, err));
+	rc = ask(r, &prompt, false, "final", &text, err);
 
-	if (hs_str_blank(text))
+	if (rc == HS_E_LLM_EMPTY || (rc == HS_OK && hs_str_blank(text)))
 		return hs_fail(
 			err, HS_E_NO_ANSWER, "the model gave no answer: the final text is empty");
+	HS_TRY(rc);
 	r->out->text = hs_view_resolve(&r->view, text);
 	r->cited = (struct hs_citations){0};
 	return HS_OK;

@@ -10,8 +10,9 @@
  *          arguments as JSON text or object (or ready in the wire's form, with `function`); the
  *          answer to it is {role: tool, tool_call_id, content}. No message text is changed.
  * Errors:  HS_E_LLM_NONE, _AUTH (401, 403), _POLICY, _OVERFLOW, _REFUSED (400, 404, 405, 413, 422),
- *          _QUOTA (err->retry_at_us), _DOWN, _TIMEOUT, _REPLY, _LENGTH; HS_E_TIMEOUT when deadline_us
- *          passed; HS_E_CANCELLED. Messages name no URL and no key.
+ *          _QUOTA (err->retry_at_us), _DOWN, _TIMEOUT, _REPLY, _EMPTY (neither text nor tool call),
+ *          _LENGTH; HS_E_TIMEOUT when deadline_us passed; HS_E_CANCELLED. Messages name no URL and
+ *          no key.
  */
 #ifndef HS_LLM_LLM_H
 #define HS_LLM_LLM_H

@@ -451,7 +451,7 @@ static enum hs_rc read_choice(struct hs_pool *pool, const struct hs_llm_call *ca
 	}
 	if (tools)
 		return HS_OK;
-	return hs_fail(err, HS_E_LLM_REPLY,
+	return hs_fail(err, HS_E_LLM_EMPTY,
 		"the model returned an empty reply (provider returned nothing)");
 }
 

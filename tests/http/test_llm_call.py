@@ -240,7 +240,7 @@ def test_fault_17_null_content_is_no_answer(llm):
         llm.reset()
         llm.script([{"reply": {"text": empty}}])
         r = call(llm)
-        assert r["rc"] == "HS_E_LLM_REPLY" and "returned nothing" in r["msg"] and len(llm.calls()) == 4
+        assert r["rc"] == "HS_E_LLM_EMPTY" and "returned nothing" in r["msg"] and len(llm.calls()) == 4
 
 
 def test_reflect_case_56_rate_limits(llm):
