@@ -1,4 +1,4 @@
-"""Fixtures of the client tests: the same private server, and the npm packages in the build folder."""
+"""Fixtures of the client tests: the same private server, and the clients' packages in the build folder."""
 import os
 import pathlib
 import shutil
@@ -34,5 +34,25 @@ def node():
         shutil.copy(HERE / script, folder / script)
         return subprocess.run(["node", script, *map(str, args)], cwd=folder, capture_output=True, text=True,
                               timeout=300, env={**os.environ, "NO_COLOR": "1"})
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def python():
+    """Run a script of this folder with the Python client; its virtual environment is in the build folder."""
+    folder = build_dir() / "python"
+    wanted = (HERE / "requirements.txt").read_text()
+    mark = folder / "installed"
+    if not mark.exists() or mark.read_text() != wanted:
+        shutil.rmtree(folder, ignore_errors=True)
+        subprocess.run(["/usr/bin/python3", "-m", "venv", folder], check=True, timeout=120)
+        subprocess.run([folder / "bin/pip", "install", "--quiet", "--disable-pip-version-check",
+                        "-r", HERE / "requirements.txt"], check=True, timeout=300)
+        mark.write_text(wanted)
+
+    def run(script, *args):
+        return subprocess.run([folder / "bin/python", HERE / script, *map(str, args)], capture_output=True,
+                              text=True, timeout=300)
 
     return run
