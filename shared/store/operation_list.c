@@ -6,38 +6,49 @@
 #include "store/operation.h"
 
 enum {
-	SQL_CHILDREN, SQL_FIND, SQL_LOCK, SQL_CANCEL, SQL_RETRY, SQL_RETRY_CHILDREN, SQL_REVIVE,
-	SQL_OPEN_WORK, SQL_DELETE,
+	SQL_CHILDREN,
+	SQL_FIND,
+	SQL_LOCK,
+	SQL_CANCEL,
+	SQL_RETRY,
+	SQL_RETRY_CHILDREN,
+	SQL_REVIVE,
+	SQL_OPEN_WORK,
+	SQL_DELETE,
 };
 static const char *const sql[] = {
 	/* children carry their parent's global id; the parent was looked up in its bank */
 	[SQL_CHILDREN] = ("SELECT NULL, " HS_OPERATION_COLUMNS " FROM async_operations WHERE "
-		"parent_id = ? ORDER BY created_at, operation_id"),
+			  "parent_id = ? ORDER BY created_at, operation_id"),
 	[SQL_FIND] = ("SELECT task_payload, " HS_OPERATION_COLUMNS " FROM async_operations WHERE "
-		"operation_id = ? AND bank_no = ?"),
+		      "operation_id = ? AND bank_no = ?"),
 	[SQL_LOCK] = ("SELECT task_payload, " HS_OPERATION_COLUMNS " FROM async_operations WHERE "
-		"operation_id = ? AND bank_no = ? FOR UPDATE"),
-	[SQL_CANCEL] = ("UPDATE async_operations SET status = 'cancelled', lease_until = NULL, "
-		"run_key = NULL, updated_at = UTC_TIMESTAMP(6) WHERE operation_id = ? AND bank_no "
-		"= ? AND status IN ('pending', 'processing')"),
-	[SQL_RETRY] = ("UPDATE async_operations SET status = 'pending', error_message = NULL, "
-		"completed_at = NULL, next_retry_at = NULL, worker_id = NULL, claimed_at = NULL, "
-		"retry_count = 0, task_payload = ?, updated_at = UTC_TIMESTAMP(6) WHERE "
-		"operation_id = ? AND bank_no = ? AND (status IN ('failed', 'cancelled') OR "
-		"(status = 'pending' AND next_retry_at > UTC_TIMESTAMP(6)))"),
-	[SQL_RETRY_CHILDREN] = ("UPDATE async_operations SET status = 'pending', error_message = "
-		"NULL, completed_at = NULL, next_retry_at = NULL, worker_id = NULL, claimed_at = "
-		"NULL, retry_count = 0, updated_at = UTC_TIMESTAMP(6) WHERE parent_id = ? AND "
-		"bank_no = ? AND (status IN ('failed', 'cancelled') OR (status = 'pending' AND "
-		"next_retry_at > UTC_TIMESTAMP(6)))"),
-	[SQL_REVIVE] = ("UPDATE async_operations SET status = 'pending', error_message = NULL, "
-		"completed_at = NULL, next_retry_at = NULL, retry_count = 0, updated_at = "
-		"UTC_TIMESTAMP(6) WHERE operation_id = ? AND bank_no = ? AND status IN ('failed', "
-		"'cancelled')"),
+		      "operation_id = ? AND bank_no = ? FOR UPDATE"),
+	[SQL_CANCEL] =
+		("UPDATE async_operations SET status = 'cancelled', lease_until = NULL, "
+		 "run_key = NULL, updated_at = UTC_TIMESTAMP(6) WHERE operation_id = ? AND bank_no "
+		 "= ? AND status IN ('pending', 'processing')"),
+	[SQL_RETRY] =
+		("UPDATE async_operations SET status = 'pending', error_message = NULL, "
+		 "completed_at = NULL, next_retry_at = NULL, worker_id = NULL, claimed_at = NULL, "
+		 "retry_count = 0, task_payload = ?, updated_at = UTC_TIMESTAMP(6) WHERE "
+		 "operation_id = ? AND bank_no = ? AND (status IN ('failed', 'cancelled') OR "
+		 "(status = 'pending' AND next_retry_at > UTC_TIMESTAMP(6)))"),
+	[SQL_RETRY_CHILDREN] =
+		("UPDATE async_operations SET status = 'pending', error_message = "
+		 "NULL, completed_at = NULL, next_retry_at = NULL, worker_id = NULL, claimed_at = "
+		 "NULL, retry_count = 0, updated_at = UTC_TIMESTAMP(6) WHERE parent_id = ? AND "
+		 "bank_no = ? AND (status IN ('failed', 'cancelled') OR (status = 'pending' AND "
+		 "next_retry_at > UTC_TIMESTAMP(6)))"),
+	[SQL_REVIVE] =
+		("UPDATE async_operations SET status = 'pending', error_message = NULL, "
+		 "completed_at = NULL, next_retry_at = NULL, retry_count = 0, updated_at = "
+		 "UTC_TIMESTAMP(6) WHERE operation_id = ? AND bank_no = ? AND status IN ('failed', "
+		 "'cancelled')"),
 	[SQL_OPEN_WORK] = ("SELECT COUNT(*) FROM async_operations WHERE parent_id = ? AND bank_no "
-		"= ? AND status <> 'completed'"),
+			   "= ? AND status <> 'completed'"),
 	[SQL_DELETE] = ("DELETE FROM async_operations WHERE operation_id = ? AND bank_no = ? AND "
-		"status IN ('failed', 'cancelled', 'completed')"),
+			"status IN ('failed', 'cancelled', 'completed')"),
 };
 HS_SQL_LIST(hs_operation_list_sql, sql);
 
