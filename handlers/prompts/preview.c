@@ -14,8 +14,8 @@ static const char *const provider_ops[] = {
 
 static void out_choices(struct hs_pool *pool, struct hs_out *o, const struct hs_block *b)
 {
-	struct hs_strs list = hs_str_split(
-		pool, hs_settings[HS_S_retain_extraction_mode].choices, '|');
+	struct hs_strs list =
+		hs_str_split(pool, hs_settings[HS_S_retain_extraction_mode].choices, '|');
 
 	if (b->has_choices)
 		hs_out_strs(o, "choices", &list);
@@ -57,8 +57,7 @@ static void out_strategies(struct hs_pool *pool, struct hs_out *o, const struct 
 	json_t *v;
 
 	if (p->operation == PREVIEW_RETAIN)
-		json_object_foreach(
-			hs_cfg_json(p->bank_cfg, HS_S_retain_strategies), name, v)
+		json_object_foreach(hs_cfg_json(p->bank_cfg, HS_S_retain_strategies), name, v)
 			hs_strs_add(pool, &names, name);
 	names = hs_strs_sorted_set(pool, &names);
 	hs_out_str(o, "strategy", p->strategy.name);
@@ -99,11 +98,12 @@ static void answer(struct hs_ctx *c, const struct preview *p)
 	hs_out_close(&o, ']');
 	out_strategies(c->pool, &o, p);
 	out_run_settings(c->pool, &o, p);
-	hs_out_json(&o, "response_schema",
-		p->operation == PREVIEW_RETAIN ? p->prompt.schema : NULL);
+	hs_out_json(
+		&o, "response_schema", p->operation == PREVIEW_RETAIN ? p->prompt.schema : NULL);
 	hs_out_str(&o, "skipped_reason",
-		p->chunks ? "Extraction mode is chunks: the text is stored as it is and no prompt is sent."
-			  : NULL);
+		p->chunks
+			? "Extraction mode is chunks: the text is stored as it is and no prompt is sent."
+			: NULL);
 	preview_warnings(c->pool, &o, p);
 	hs_out_close(&o, '}');
 }

@@ -15,7 +15,8 @@
 #define OBSERVATION "«an observation about the subject»"
 #define SOURCE "«an earlier fact about the subject»"
 
-static void retain(struct hs_ctx *c, const struct hs_config *cfg, bool strict, struct hs_prompt *ret)
+static void retain(
+	struct hs_ctx *c, const struct hs_config *cfg, bool strict, struct hs_prompt *ret)
 {
 	struct hs_retain_prompt_in in = {
 		.cfg = cfg,
@@ -32,10 +33,10 @@ static void retain(struct hs_ctx *c, const struct hs_config *cfg, bool strict, s
 
 static json_t *observations(struct hs_pool *pool, const char *when)
 {
-	return hs_json_keep(pool,
-		json_pack("[{s:s, s:s, s:i, s:s, s:[{s:s, s:s}]}]", "id", OBSERVATION_ID, "text",
-			OBSERVATION, "proof_count", 1, "mentioned_at", when, "source_memories",
-			"text", SOURCE, "mentioned_at", when));
+	return hs_json_keep(
+		pool, json_pack("[{s:s, s:s, s:i, s:s, s:[{s:s, s:s}]}]", "id", OBSERVATION_ID,
+			      "text", OBSERVATION, "proof_count", 1, "mentioned_at", when,
+			      "source_memories", "text", SOURCE, "mentioned_at", when));
 }
 
 static void consolidation(

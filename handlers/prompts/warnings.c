@@ -21,7 +21,8 @@ static void warn(struct warn *w, const char *code, const char *field, const char
 	hs_out_close(w->o, '}');
 }
 
-static const char *named(const struct warn *w, const char *before, const char *name, const char *after)
+static const char *named(
+	const struct warn *w, const char *before, const char *name, const char *after)
 {
 	return hs_pool_printf(w->pool, "%s'%.200s'%s", before, name, after);
 }

@@ -14,9 +14,9 @@
 #include "config/config.h"
 
 struct hs_strategy {
-	const char *name;            /* asked for; NULL = none */
-	bool is_default;             /* the name is from retain_default_strategy */
-	json_t *fields;              /* of the strategy in force; NULL = none, or no such strategy */
+	const char *name; /* asked for; NULL = none */
+	bool is_default;  /* the name is from retain_default_strategy */
+	json_t *fields;   /* of the strategy in force; NULL = none, or no such strategy */
 	const struct hs_config *cfg; /* effective */
 };
 

@@ -187,8 +187,7 @@ static void system_message(
 	add(pool, m, hs_tpl_reflect_queries);
 	add(pool, m, depth(in->budget));
 	hs_block_builtin(pool, m, workflow(pool, in));
-	add(pool, m,
-		in->document ? hs_tpl_reflect_output_document : hs_tpl_reflect_output_answer);
+	add(pool, m, in->document ? hs_tpl_reflect_output_document : hs_tpl_reflect_output_answer);
 	hs_block_time(pool, m, in->now_us);
 	hs_block_section(pool, m, "bank_identity",
 		hs_prompt_cat(pool, hs_tpl_reflect_bank, " ", in->bank_name ? in->bank_name : "",

@@ -8,7 +8,7 @@
 
 /* What each extraction mode says. */
 struct mode_texts {
-	const char *name, *task, *heading, *guidelines, *user_task, *reply;
+	const char *name, *task, *heading, *guidelines, *what, *why, *user_task, *reply;
 	bool examples, verbatim;
 };
 
@@ -16,11 +16,15 @@ enum mode { MODE_CONCISE, MODE_VERBOSE, MODE_VERBATIM };
 
 static const struct mode_texts modes[] = {
 	[MODE_CONCISE] = {"concise", hs_tpl_retain_task_concise, hs_tpl_retain_heading_keep,
-		hs_tpl_retain_guidelines_concise, hs_tpl_retain_user_task, hs_tpl_retain_reply_schema, true, false},
+		hs_tpl_retain_guidelines_concise, hs_tpl_retain_fields_what,
+		hs_tpl_retain_fields_why, hs_tpl_retain_user_task, hs_tpl_retain_reply_schema, true,
+		false},
 	[MODE_VERBOSE] = {"verbose", hs_tpl_retain_task_verbose, hs_tpl_retain_heading_keep,
-		hs_tpl_retain_guidelines_verbose, hs_tpl_retain_user_task, hs_tpl_retain_reply_schema, false, false},
+		hs_tpl_retain_guidelines_verbose, hs_tpl_retain_fields_what_verbose,
+		hs_tpl_retain_fields_why_verbose, hs_tpl_retain_user_task,
+		hs_tpl_retain_reply_schema, false, false},
 	[MODE_VERBATIM] = {"verbatim", hs_tpl_retain_task_verbatim, hs_tpl_retain_heading_give,
-		hs_tpl_retain_guidelines_verbatim, hs_tpl_retain_user_task_verbatim,
+		hs_tpl_retain_guidelines_verbatim, "", "", hs_tpl_retain_user_task_verbatim,
 		hs_tpl_retain_reply_schema_verbatim, false, true},
 };
 
@@ -80,14 +84,15 @@ static void guidelines(struct build *b)
 		add(b, hs_prompt_cat(b->pool, b->mode->guidelines, HS_GAP, NULL));
 }
 
+static const char *line(struct build *b, const char *text)
+{
+	return *text ? hs_prompt_cat(b->pool, text, "\n", NULL) : "";
+}
+
 static void fields(struct build *b)
 {
-	bool verbatim = b->mode->verbatim;
-
-	add(b, hs_prompt_cat(b->pool, "## MEMBERS OF A FACT\n",
-		       verbatim ? "" : hs_tpl_retain_fields_what, verbatim ? "" : "\n",
-		       hs_tpl_retain_fields_when_where_who, "\n",
-		       verbatim ? "" : hs_tpl_retain_fields_why, verbatim ? "" : "\n",
+	add(b, hs_prompt_cat(b->pool, "## MEMBERS OF A FACT\n", line(b, b->mode->what),
+		       hs_tpl_retain_fields_when_where_who, "\n", line(b, b->mode->why),
 		       hs_tpl_retain_fields_rest, HS_GAP, NULL));
 	add(b, hs_prompt_cat(b->pool, hs_tpl_retain_fields_rules, HS_GAP, NULL));
 }

@@ -44,9 +44,10 @@ static unsigned roll(unsigned n)
 	return (unsigned)((rng >> 33) % n);
 }
 
-static const char *const pieces[] = {"{users}", "{{x}}", "%s", "%n%d", "\"quoted\"", "'", "\\n", "\n",
-	"\n\n", "=====", "\n=====\n", "\n=======\n", "## HEADING", "\n## MISSION\n", "«»", "😀", "\t", "  ",
-	"plain words", "FOCUS", "{\"facts\": []}", "\r\n", "```json\n", "# ", "-", "ünïcode", "json"};
+static const char *const pieces[] = {"{users}", "{{x}}", "%s", "%n%d", "\"quoted\"", "'", "\\n",
+	"\n", "\n\n", "=====", "\n=====\n", "\n=======\n", "## HEADING", "\n## MISSION\n", "«»",
+	"😀", "\t", "  ", "plain words", "FOCUS", "{\"facts\": []}", "\r\n", "```json\n", "# ", "-",
+	"ünïcode", "json"};
 
 /* Text with a mark that no other text of the run has, at its begin and its end. */
 static const char *random_text(struct hs_pool *pool, enum text_id id)
@@ -264,8 +265,8 @@ static size_t texts_in(const struct hs_message *m, const struct home *home, cons
 	return n;
 }
 
-static void check_texts(struct hs_pool *pool, const struct draw *d, enum op op,
-	const struct hs_prompt *p)
+static void check_texts(
+	struct hs_pool *pool, const struct draw *d, enum op op, const struct hs_prompt *p)
 {
 	for (int i = 0; i < TEXTS; i++) {
 		enum text_id id = (enum text_id)i;
@@ -279,7 +280,8 @@ static void check_texts(struct hs_pool *pool, const struct draw *d, enum op op,
 		n = texts_in(&p->system, &homes[id], text, mark, &foreign) +
 		    texts_in(&p->user, &homes[id], text, mark, &foreign);
 		if (foreign)
-			fail_msg("text %d of operation %d stands in a block of another field", i, op);
+			fail_msg("text %d of operation %d stands in a block of another field", i,
+				op);
 		if (sent(d, op, id) != (n > 0))
 			fail_msg("text %d of operation %d: sent %d, in %zu blocks", i, op,
 				sent(d, op, id), n);
@@ -318,10 +320,10 @@ static int activity(const struct draw *d, enum op op, const char *field)
 	return strcmp(field, "retain_extraction_mode") ? -1 : 1;
 }
 
-static const char *const fields[] = {"llm_output_language", "observations_mission", "reflect_mission",
-	"retain_mission", "retain_custom_instructions", "retain_extract_causal_links",
-	"retain_optional_fact_dimensions", "entity_labels", "entities_allow_free_form",
-	"retain_extraction_mode"};
+static const char *const fields[] = {"llm_output_language", "observations_mission",
+	"reflect_mission", "retain_mission", "retain_custom_instructions",
+	"retain_extract_causal_links", "retain_optional_fact_dimensions", "entity_labels",
+	"entities_allow_free_form", "retain_extraction_mode"};
 
 static void check_message(struct hs_pool *pool, const struct hs_message *m)
 {
@@ -355,10 +357,12 @@ static void check_activity(const struct draw *d, enum op op, const struct hs_pro
 					n++;
 					if (messages[m]->v[i].active != (want == 1))
 						fail_msg("%s of operation %d: active %d, wanted %d",
-							fields[f], op, messages[m]->v[i].active, want);
+							fields[f], op, messages[m]->v[i].active,
+							want);
 				}
 		if ((n > 0) != (want >= 0))
-			fail_msg("%s of operation %d: %zu blocks, wanted %d", fields[f], op, n, want);
+			fail_msg("%s of operation %d: %zu blocks, wanted %d", fields[f], op, n,
+				want);
 	}
 }
 
@@ -389,7 +393,8 @@ static struct draw turned(struct hs_pool *pool, const struct draw *d, const stru
 	if (k->text == T_BANK_NAME)
 		other.text[k->text] = random_text(pool, k->text);
 	else if (k->text != TEXTS)
-		other.text[k->text] = set(d, k->text) && roll(2) ? NULL : random_text(pool, k->text);
+		other.text[k->text] =
+			set(d, k->text) && roll(2) ? NULL : random_text(pool, k->text);
 	else if (!strcmp(k->field, "retain_extract_causal_links"))
 		other.causal = !d->causal;
 	else if (!strcmp(k->field, "retain_optional_fact_dimensions"))
@@ -414,8 +419,8 @@ static size_t slot(const struct hs_message *m, const struct knob *k)
 	return SIZE_MAX;
 }
 
-static void check_front(struct hs_pool *pool, const struct hs_message *a, const struct hs_message *b,
-	const struct knob *k)
+static void check_front(struct hs_pool *pool, const struct hs_message *a,
+	const struct hs_message *b, const struct knob *k)
 {
 	const char *one = hs_message_text(pool, a), *two = hs_message_text(pool, b);
 	size_t at = slot(a, k), other = slot(b, k);
