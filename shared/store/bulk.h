@@ -43,4 +43,8 @@ int64_t *hs_nos_of_rows(struct hs_pool *pool, const struct hs_rows *rows);
 void hs_side_join(struct hs_sql *q, const struct hs_scope *scope);
 void hs_side_filter(struct hs_sql *q, const struct hs_scope *scope);
 
+/* memory_units by a list of unit_no: left alone, the optimiser reads the whole bank by the first column
+ * of the key (100,000 units: 110 ms against 2 ms). */
+#define HS_UNITS_BY_NO "memory_units FORCE INDEX (PRIMARY)"
+
 #endif

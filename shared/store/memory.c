@@ -285,7 +285,8 @@ static enum hs_rc load_some(struct hs_db *db, struct hs_pool *pool, int64_t bank
 	hs_sql_add(&q,
 		"SELECT unit_no, id, fact_type, text, context, document_id, metadata, observation_scopes, event_date, "
 		"occurred_start, occurred_end, mentioned_at, COALESCE(chunk_index, -1), COALESCE(proof_count, 0), tags, "
-		"consolidated_at, edited_at, created_at, updated_at FROM memory_units WHERE bank_no = ? AND unit_no IN (");
+		"consolidated_at, edited_at, created_at, updated_at FROM " HS_UNITS_BY_NO
+		" WHERE bank_no = ? AND unit_no IN (");
 	hs_sql_bind(&q, hs_b_int(bank_no));
 	hs_sql_list_int(&q, nos, n);
 	hs_sql_add(&q, ")");
@@ -359,8 +360,8 @@ enum hs_rc hs_units_live(struct hs_db *db, struct hs_pool *pool, int64_t bank_no
 		struct hs_sql q = hs_sql_new(pool);
 		struct hs_rows rows;
 
-		hs_sql_add(
-			&q, "SELECT unit_no FROM memory_units WHERE bank_no = ? AND unit_no IN (");
+		hs_sql_add(&q, "SELECT unit_no FROM " HS_UNITS_BY_NO
+			       " WHERE bank_no = ? AND unit_no IN (");
 		hs_sql_bind(&q, hs_b_int(bank_no));
 		hs_sql_list_int(
 			&q, sorted + i, n_sorted - i < HS_IN_MAX ? n_sorted - i : HS_IN_MAX);

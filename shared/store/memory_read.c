@@ -196,7 +196,8 @@ static enum hs_rc load_items(struct hs_db *db, struct hs_pool *pool, int64_t ban
 	size_t m = 0;
 
 	hs_sql_add(&q, "SELECT " ITEM_COLUMNS
-		       " FROM memory_units u WHERE u.bank_no = ? AND u.unit_no IN (");
+		       " FROM memory_units u FORCE INDEX (PRIMARY)"
+		       " WHERE u.bank_no = ? AND u.unit_no IN (");
 	hs_sql_bind(&q, hs_b_int(bank_no));
 	hs_sql_list_int(&q, nos, n);
 	hs_sql_add(&q, ")");

@@ -43,8 +43,8 @@ static enum hs_rc live_facts(struct hs_db *db, struct hs_pool *pool, int64_t ban
 	*ret_n = 0;
 	if (!n)
 		return HS_OK;
-	hs_sql_add(&q,
-		"SELECT unit_no FROM memory_units WHERE bank_no = ? AND fact_type <> 'observation' AND unit_no IN (");
+	hs_sql_add(&q, "SELECT unit_no FROM " HS_UNITS_BY_NO
+		       " WHERE bank_no = ? AND fact_type <> 'observation' AND unit_no IN (");
 	hs_sql_bind(&q, hs_b_int(bank_no));
 	hs_sql_list_int(&q, nos, n);
 	hs_sql_add(&q, ") ORDER BY unit_no");

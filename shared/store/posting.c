@@ -202,8 +202,8 @@ static enum hs_rc remove_some(struct hs_db *db, struct hs_pool *pool, int64_t ba
 	struct entries e = {0};
 	int64_t total_len = 0, units = 0;
 
-	hs_sql_add(
-		&q, "SELECT unit_no, terms FROM memory_units WHERE bank_no = ? AND unit_no IN (");
+	hs_sql_add(&q,
+		"SELECT unit_no, terms FROM " HS_UNITS_BY_NO " WHERE bank_no = ? AND unit_no IN (");
 	hs_sql_bind(&q, hs_b_int(bank_no));
 	hs_sql_list_int(&q, unit_nos, n);
 	hs_sql_add(&q, ") AND terms IS NOT NULL ORDER BY unit_no");
