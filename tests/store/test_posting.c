@@ -278,6 +278,37 @@ static void dot_products_of_all_lengths(void **state)
 	}
 }
 
+/* Rows the connection has read by stepping along an index. */
+static int64_t steps(struct fixture *f)
+{
+	struct hs_rows rows;
+
+	OK(f, hs_db_select(f->db, f->pool, "SHOW SESSION STATUS LIKE 'Handler_read_next'", HS_NO_BINDS,
+		      &rows, &f->err));
+	return strtoll(hs_row(&rows, 0)[1].s, NULL, 10);
+}
+
+static void loading_a_few_units_does_not_read_the_bank(void **state)
+{
+	struct fixture *f = *state;
+	struct hs_unit_row *rows;
+	struct made m = {HS_NEW_ARRAY(f->pool, struct hs_unit, 1000), 1000, ""};
+	int64_t nos[8], *live, before;
+	size_t n;
+
+	for (size_t i = 0; i < m.n; i++)
+		m.units[i] = hs_unit_new(HS_WORLD, "a unit among many");
+	run(f, insert, &m);
+	for (size_t i = 0; i < HS_COUNT(nos); i++)
+		nos[i] = m.units[i * 100].unit_no;
+	before = steps(f);
+	OK(f, hs_units_load(f->db, f->pool, f->bank.bank_no, nos, HS_COUNT(nos), &rows, &n, &f->err));
+	assert_int_equal(n, HS_COUNT(nos));
+	OK(f, hs_units_live(f->db, f->pool, f->bank.bank_no, nos, HS_COUNT(nos), &live, &n, &f->err));
+	assert_int_equal(n, HS_COUNT(nos));
+	assert_in_range(steps(f) - before, 0, 100);
+}
+
 /* ---- observations ---- */
 
 struct observe {
@@ -452,6 +483,8 @@ int main(void)
 			postings_respect_the_scope, fixture_setup, fixture_teardown),
 		cmocka_unit_test_setup_teardown(
 			vectors_of_another_embedder_are_left_out, fixture_setup, fixture_teardown),
+		cmocka_unit_test_setup_teardown(
+			loading_a_few_units_does_not_read_the_bank, fixture_setup, fixture_teardown),
 		cmocka_unit_test(dot_products_of_all_lengths),
 		cmocka_unit_test_setup_teardown(proof_count_is_the_number_of_distinct_live_sources,
 			fixture_setup, fixture_teardown),
