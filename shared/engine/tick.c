@@ -92,6 +92,23 @@ static struct due *find_due(struct look *l, const struct hs_auto_model *v, size_
 	return due;
 }
 
+/* A refresh that waits or runs serves the schedule, too: those models are left alone. */
+static enum hs_rc leave_out_open(struct look *l, struct due *due, size_t *n, struct hs_err *err)
+{
+	const struct hs_mm **v = HS_NEW_ARRAY(l->pool, const struct hs_mm *, *n);
+	bool *open = HS_NEW_ARRAY(l->pool, bool, *n);
+	size_t kept = 0;
+
+	for (size_t i = 0; i < *n; i++)
+		v[i] = due[i].m;
+	HS_TRY(hs_auto_open(l->db, l->pool, v, *n, open, err));
+	for (size_t i = 0; i < *n; i++)
+		if (!open[i])
+			due[kept++] = due[i];
+	*n = kept;
+	return HS_OK;
+}
+
 /* ---- which are stale ---- */
 
 /* Due models of one bank: those without a full rebuild are asked, in one aggregate. */
@@ -169,9 +186,10 @@ static enum hs_rc look_at(struct look *l, const struct hs_auto_model *v, size_t 
 	struct due *due = find_due(l, v, n, &n_due);
 
 	l->count->seen += (int64_t)n;
-	if (n_due == 0)
-		return HS_OK;
-	HS_TRY(ask(l, due, &n_due, err));
+	if (n_due > 0)
+		HS_TRY(leave_out_open(l, due, &n_due, err));
+	if (n_due > 0)
+		HS_TRY(ask(l, due, &n_due, err));
 	return n_due > 0 ? act(l, due, n_due, err) : HS_OK;
 }
 

@@ -6,7 +6,8 @@
  * Rules:   full_refresh_cron first, without asking for staleness, when something ran since the last
  *          full refresh; else refresh_cron, and then staleness decides. Both due: one full refresh.
  *          Due but fresh: the moment is noted, the model is asked again at its next boundary.
- * Cost:    one statement a page of models; clocks and staleness are asked for due models only.
+ * Cost:    one statement a page of models; open refreshes, clocks and staleness are asked for due models
+ *          only.
  */
 #ifndef HS_ENGINE_TICK_H
 #define HS_ENGINE_TICK_H
@@ -15,7 +16,7 @@
 #include "db/db.h"
 
 struct hs_tick {
-	int64_t seen;      /* models with a schedule that may refresh now */
+	int64_t seen;      /* models with a schedule that are not paused */
 	int64_t due, fresh, queued;
 	int64_t bad;       /* schedules that cannot be read: logged and passed over */
 };

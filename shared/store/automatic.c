@@ -17,10 +17,7 @@ static const char *const sql[] = {
 	[SQL_SCHEDULED] = "SELECT " C_MODEL ", m.last_cron_checked_at FROM mental_models m"
 			  " FORCE INDEX (mental_models_cron) WHERE m.has_cron = 1"
 			  " AND (m.bank_no > ? OR (m.bank_no = ? AND m.id > ?))"
-			  " AND m.last_refresh_failed_at IS NULL AND NOT EXISTS (SELECT 1 FROM async_operations o"
-			  " WHERE o.bank_no = m.bank_no AND o.operation_type = 'refresh_mental_model'"
-			  " AND o.status IN ('pending', 'processing') AND o.subject_id = m.id)"
-			  " ORDER BY m.bank_no, m.id LIMIT ?",
+			  " AND m.last_refresh_failed_at IS NULL ORDER BY m.bank_no, m.id LIMIT ?",
 };
 HS_SQL_LIST(hs_automatic_sql, sql);
 
@@ -94,6 +91,48 @@ enum hs_rc hs_auto_clocks(struct hs_db *db, struct hs_pool *pool, const int64_t 
 	return HS_OK;
 }
 
+/* "(bank_no = ? AND <key> IN (…)) OR …": a part a bank, so that the index is used, in its order. */
+static void of_models(struct hs_sql *q, const char *key, const struct hs_mm *const *v, size_t n)
+{
+	size_t end;
+
+	hs_sql_add(q, "(");
+	for (size_t at = 0; at < n; at = end) {
+		struct hs_strs ids = {0, NULL};
+
+		for (end = at; end < n && v[end]->bank_no == v[at]->bank_no; end++)
+			hs_strs_add(q->pool, &ids, v[end]->id);
+		hs_sql_add(q, at ? " OR (bank_no = ? AND " : "(bank_no = ? AND ");
+		hs_sql_bind(q, hs_b_int(v[at]->bank_no));
+		hs_sql_add(q, key);
+		hs_sql_add(q, " IN (");
+		hs_sql_list_str(q, &ids);
+		hs_sql_add(q, "))");
+	}
+	hs_sql_add(q, ")");
+}
+
+enum hs_rc hs_auto_open(struct hs_db *db, struct hs_pool *pool, const struct hs_mm *const *v, size_t n,
+	bool *ret_open, struct hs_err *err)
+{
+	struct hs_sql q = hs_sql_new(pool);
+	struct hs_rows rows;
+
+	for (size_t i = 0; i < n; i++)
+		ret_open[i] = false;
+	if (n == 0)
+		return HS_OK;
+	hs_sql_add(&q, "SELECT bank_no, subject_id FROM async_operations WHERE operation_type ="
+		       " 'refresh_mental_model' AND status IN ('pending', 'processing') AND ");
+	of_models(&q, "subject_id", v, n);
+	HS_TRY(hs_sql_select(db, &q, &rows, err));
+	for (size_t i = 0; i < n; i++)
+		for (size_t k = 0; k < rows.n && !ret_open[i]; k++)
+			ret_open[i] = hs_row(&rows, k)[0].i == v[i]->bank_no &&
+				hs_str_eq(hs_row(&rows, k)[1].s, v[i]->id);
+	return HS_OK;
+}
+
 struct checking {
 	struct hs_pool *pool;
 	const struct hs_mm *const *v;
@@ -101,25 +140,14 @@ struct checking {
 	int64_t now_us;
 };
 
-/* One part a bank, so that the index is used and rows are locked in its order. */
 static enum hs_rc check_in_tx(struct hs_db *db, void *arg, struct hs_err *err)
 {
 	const struct checking *c = arg;
 	struct hs_sql q = hs_sql_new(c->pool);
-	size_t end;
 
 	hs_sql_add(&q, "UPDATE mental_models SET last_cron_checked_at = ? WHERE ");
 	hs_sql_bind(&q, hs_b_time(c->now_us));
-	for (size_t at = 0; at < c->n; at = end) {
-		struct hs_strs ids = {0, NULL};
-
-		for (end = at; end < c->n && c->v[end]->bank_no == c->v[at]->bank_no; end++)
-			hs_strs_add(c->pool, &ids, c->v[end]->id);
-		hs_sql_add(&q, at ? " OR (bank_no = ? AND id IN (" : "(bank_no = ? AND id IN (");
-		hs_sql_bind(&q, hs_b_int(c->v[at]->bank_no));
-		hs_sql_list_str(&q, &ids);
-		hs_sql_add(&q, "))");
-	}
+	of_models(&q, "id", c->v, c->n);
 	return hs_sql_exec(db, &q, NULL, err);
 }
 
