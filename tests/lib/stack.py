@@ -6,6 +6,7 @@ chose, and is ended by pid. As a program it starts a server and prints its addre
     python3 tests/lib/stack.py [--build DIR] [--set key=value]... [--no-llm]
 """
 import argparse
+import datetime
 import http.client
 import json
 import os
@@ -221,10 +222,15 @@ class Bank:
 
     def idle(self, seconds=60):
         """Wait until nothing of this bank is pending (but parked rows) or processing."""
+        def is_open(op):
+            parked = op["next_retry_at"] and datetime.datetime.fromisoformat(op["next_retry_at"]).timestamp() > time.time()
+            return op["status"] == "processing" or (op["status"] == "pending" and not parked)
+
         def quiet():
-            for status in ("pending", "processing"):
+            # the last look is one snapshot: what moves on between two looks is not missed
+            for status in ("pending", "processing", None):
                 ops = ok(self.get("/operations", status=status, limit=100))["operations"]
-                if any(not op["next_retry_at"] for op in ops):
+                if any(is_open(op) for op in ops):
                     return False
             return True
         wait_for("an idle queue", quiet, seconds, 0.05)
