@@ -6,7 +6,6 @@
 #include "json/json.h"
 #include "web/system.h"
 
-#define PREFIX "/mcp"
 #define LAST_VERSION "2025-11-25"
 #define BATCH_MAX 100
 
@@ -408,29 +407,21 @@ static const char *header_bank(struct hs_ctx *c)
 	return hs_str_empty(bank) ? data->default_bank : hs_pool_strdup(c->pool, bank);
 }
 
-/* From the raw path, as an escaped slash is part of the bank's id. */
+/* The first segment below the base path is ours, the second names the bank. */
 static enum place find_place(struct mcp *m)
 {
 	struct hs_ctx *c = m->c;
-	const char *path = c->req->raw_path;
-	size_t n;
+	const struct hs_strs *path = &c->req->segments;
 
-	if (!path || !hs_str_starts(path, PREFIX))
+	if (c->err.rc == HS_E_NOT_FOUND || path->n == 0 || strcmp(path->v[0], "mcp") != 0)
 		return ELSEWHERE;
-	path += strlen(PREFIX);
-	if (*path != '/' && *path != '\0')
-		return ELSEWHERE;
-	path += *path == '/';
-	n = strcspn(path, "/");
-	if (*path == '\0') {
-		m->bank_id = header_bank(c);
-		return hs_utf8_valid(m->bank_id, strlen(m->bank_id)) ? OURS : BAD_BANK;
-	}
-	if (n == 0 || (path[n] == '/' && path[n + 1]))
+	if (c->req->bad_path)
+		return path->n == 1 ? BAD_BANK : DEEPER;
+	if (path->n > 2 || (path->n == 2 && !*path->v[1]))
 		return DEEPER;
-	m->single = true;
-	m->bank_id = hs_percent_decode(c->pool, path, n, false);
-	return m->bank_id ? OURS : BAD_BANK;
+	m->single = path->n == 2;
+	m->bank_id = m->single ? path->v[1] : header_bank(c);
+	return hs_utf8_valid(m->bank_id, strlen(m->bank_id)) ? OURS : BAD_BANK;
 }
 
 static void serve(struct mcp *m, enum place place)

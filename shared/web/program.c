@@ -238,7 +238,7 @@ void hs_thread_serve(struct hs_thread *t, struct hs_request *req, struct hs_resp
 
 	if (hs_request_parse(t->pool, req, &c.err) != HS_OK)
 		hs_log(HS_LOG_DEBUG, "request_refused", "id=%s", req->request_id);
-	else if (!hs_request_below(req, &t->app->base))
+	if (!hs_request_below(req, &t->app->base))
 		(void)hs_fail(&c.err, HS_E_NOT_FOUND, "Not Found");
 	hs_route_serve(&c);
 	*ret_head = hs_response_head(res, req);

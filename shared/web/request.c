@@ -164,6 +164,7 @@ static enum hs_rc parse_path(struct hs_pool *pool, struct hs_request *r, struct 
 		size_t n = strcspn(s, "/");
 		const char *text = hs_percent_decode(pool, s, n, false);
 
+		r->bad_path = text == NULL;
 		if (!text)
 			return hs_fail(err, HS_E_BAD_REQUEST,
 				"the path holds a bad escape, a NUL or bytes that are no UTF-8");

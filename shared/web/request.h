@@ -31,6 +31,7 @@ struct hs_request {
 	struct hs_strs raw_segments;   /* between slashes, not decoded */
 	struct hs_strs segments;       /* decoded; controls are kept here and refused where an id is made */
 	bool trailing_slash;
+	bool bad_path;                 /* the segment after the last one here could not be decoded */
 	const char *raw_query;         /* NULL when there is no '?' */
 	struct hs_pair *query;         /* decoded and cleaned */
 	size_t n_query;

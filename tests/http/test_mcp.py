@@ -7,6 +7,7 @@ import uuid
 import pytest
 
 from stack import Bank, ok, quote
+from test_cgi import answer as cgi_answer, run as cgi_run
 
 HANDSHAKE = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"]
 MULTI = ["retain", "recall", "reflect", "list_banks", "create_bank", "list_mental_models", "get_mental_model",
@@ -124,6 +125,25 @@ def test_bad_bank_ids_in_the_path_are_refused(api):
     assert ok(Mcp(api, "/mcp/%ff").request("ping"), 400) == {"error": "Invalid bank id"}
     answer = api.raw("POST", "/mcp/", b"{}", {"X-Bank-Id": b"\xff"})
     assert ok(answer, 400) == {"error": "Invalid bank id"}
+
+
+def test_addresses_as_plain_cgi_below_a_base_path(stack, llm):
+    body = b'{"jsonrpc":"2.0","id":1,"method":"ping"}'
+    for base in ["", "/mem/ory"]:
+        def post(path):
+            done = cgi_run(stack, "POST", path, body, program="mcp", env={
+                "HINDSIGHT_API_BASE_PATH": base, "CONTENT_TYPE": "application/json"})
+            status, headers, got = cgi_answer(done)
+            return status, json.loads(got)
+
+        for path in ["/mcp", "/mcp/", "/mcp/b", "/mcp/b/", "/mcp/a%2Fb?x=%zz"]:
+            assert post(base + path) == (200, {"jsonrpc": "2.0", "id": 1, "result": {}})
+        for path in ["/mcp/%zz", "/mcp/%00/", "/mcp/%ff/"]:
+            assert post(base + path) == (400, {"error": "Invalid bank id"})
+        for path in ["/mcp/a/b", "/mcp/a/%zz", "/mcp//"]:
+            assert post(base + path) == (404, {"error": "Not Found"})
+        for path in ["/mcpx", "/other/mcp"] + (["/mcp", "/mem/mcp"] if base else []):
+            assert post(path if base else base + path) == (404, {"detail": "Not Found"})
 
 
 def test_an_escaped_slash_is_part_of_the_bank_id(stack, api, llm):

@@ -105,12 +105,13 @@ struct given {
 	size_t keys;
 	struct hs_config *cfg;
 	struct hs_long_gate *gate;
+	const struct hs_program *program;
 };
 
 static struct answer ask(struct hs_pool *pool, struct given g)
 {
 	struct hs_config *cfg = g.cfg ? g.cfg : hs_config_defaults(pool);
-	struct hs_app app = {.program = &program, .cfg = cfg, .pool = pool, .long_gate = g.gate};
+	struct hs_app app = {.program = g.program ? g.program : &program, .cfg = cfg, .pool = pool, .long_gate = g.gate};
 	struct hs_request req = {
 		.method_name = g.method, .uri = g.uri, .body = g.body ? g.body : "",
 		.body_bytes = g.body ? strlen(g.body) : 0, .has_body = g.body != NULL,
@@ -399,6 +400,35 @@ static void ignored_names_are_cut_at_a_name(void **state)
 	assert_memory_equal(text + strlen(text) - 8, "name", 4);
 }
 
+static bool takes_odd_paths(struct hs_ctx *c)
+{
+	struct hs_out o;
+
+	if (c->req->segments.n != 1 || strcmp(c->req->segments.v[0], "odd") != 0)
+		return false;
+	o = hs_reply(c);
+	hs_out_raw(&o, NULL, "[1]", NULL);
+	return true;
+}
+
+/* Any method, any body, the final slash: nothing is asked of the tables. */
+static void a_program_may_take_requests_whole(void **state)
+{
+	static const struct hs_program odd = {.name = "test", .tables = tables, .serve = takes_odd_paths};
+	static const char *const methods[] = {"GET", "POST", "BREW"};
+	HS_AUTO(hs_pool_free) struct hs_pool *pool = hs_pool_new();
+	struct answer a;
+
+	(void)state;
+	for (size_t i = 0; i < HS_COUNT(methods); i++) {
+		a = ask(pool, (struct given){methods[i], "/odd/", .body = "{", .program = &odd});
+		assert_int_equal(a.status, 200);
+		assert_string_equal(a.body, "[1]");
+	}
+	assert_int_equal(ask(pool, (struct given){"GET", "/things", .program = &odd}).status, 200);
+	assert_int_equal(ask(pool, (struct given){"GET", "/odd", .body = NULL}).status, 404);
+}
+
 static void tables_are_checked(void **state)
 {
 	static const struct hs_route twins[] = {
@@ -445,6 +475,7 @@ int main(void)
 		cmocka_unit_test(half_an_answer_is_never_sent),
 		cmocka_unit_test(long_calls_take_a_slot),
 		cmocka_unit_test(ignored_names_are_cut_at_a_name),
+		cmocka_unit_test(a_program_may_take_requests_whole),
 		cmocka_unit_test(tables_are_checked),
 	};
 
