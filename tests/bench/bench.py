@@ -195,6 +195,26 @@ def idle_memory(b):
         s.stop()
 
 
+@row("busy", "at most 200 MB a program")
+def busy_memory(b):
+    """Every long call a program of 64 threads takes is waiting for its model at the same time."""
+    s = Stack(settings={"log_level": "warning", "fastcgi_threads": 64}).start()
+    try:
+        bank = s.bank("bench-busy", make=True)
+        bank.retain("The lighthouse keeper paints the door green.")
+        bank.idle()
+        s.llm.script({"scope": "reflect*", "reply": {"delay": 3}})
+        with concurrent.futures.ThreadPoolExecutor(48) as pool:
+            waiting = [pool.submit(bank.post, "/reflect", {"query": f"{i}?", "include": {"facts": {}}}) for i in range(48)]
+            time.sleep(8)
+            pss, rss = (kb / 1024 for kb in pss_kb(s.processes["reflect"].pid))
+            statuses = {w.result().status for w in waiting}
+        assert statuses == {200}, statuses
+        report("memory of reflect, 48 questions under way, PSS", f"{pss:.1f} MB (RSS {rss:.1f})", "<= 200 MB", pss <= 200)
+    finally:
+        s.stop()
+
+
 @row("start", "at most 3 s")
 def second_start(b):
     folder = b.stack.dir / "quick"
@@ -263,19 +283,44 @@ def recall_large(b):
                 items = [{"content": words(18, start + i) + f" item{start + i}", "document_id": f"d{start + i}"}
                          for i in range(min(1000, size - start))]
                 ok(api.post(f"{bank.path}/memories", {"items": items}))
-            samples = []
-            for i in range(60):
-                t = time.monotonic()
-                ok(bank.post("/memories/recall", {"query": words(4, i * 7)}))
-                samples.append(time.monotonic() - t)
-            times[size] = samples[10:]
+            times[size] = recall_times(bank)
         big, small = times[n], times[n // 10]
         p50, p95 = median_ms(big), percentile(big, .95) * 1000
         report(f"recall, {n} memories: p50, p95", f"{p50:.1f} ms, {p95:.1f} ms", "<= 15, <= 50 ms", p50 <= 15 and p95 <= 50)
         times10 = median_ms(big) / median_ms(small)
         report(f"recall, from {n // 10} to {n} memories", f"{times10:.1f} times slower", "<= 8", times10 <= 8)
+        arms_alone(s, bank, n)
     finally:
         s.stop()
+
+
+def recall_times(bank):
+    """Seconds of fifty recalls, after ten to warm up."""
+    samples = []
+    for i in range(60):
+        t = time.monotonic()
+        ok(bank.post("/memories/recall", {"query": words(4, i * 7)}))
+        samples.append(time.monotonic() - t)
+    return samples[10:]
+
+
+def arms_alone(s, big, n):
+    """One arm at a time: a recall with the other arm off, less a recall that has nothing to search."""
+    small, empty = s.bank("bench-small", make=True), s.bank("bench-empty", make=True)
+    ok(small.patch("/config", {"updates": {"retain_extraction_mode": "chunks"}}))
+    ok(small.post("/memories", {"items": [{"content": words(18, -i), "document_id": f"s{i}"} for i in range(100)]}))
+    ok(big.patch("/config", {"updates": {"enable_text_search": False}}))
+    vectors = median_ms(recall_times(big)) - median_ms(recall_times(empty))
+    report(f"vector arm alone, {n} memories, p50", f"{vectors:.1f} ms (exact, from the database)", "<= 4 ms", vectors <= 4)
+    ok(big.patch("/config", {"updates": {"enable_text_search": True}}))
+    s.settings["embeddings_provider"] = "none"
+    s.write_config()
+    s.restart("memories")
+    wait_for("memories again", lambda: empty.get("/tags").status == 200)
+    nothing = median_ms(recall_times(empty))
+    large, little = (median_ms(recall_times(bank)) - nothing for bank in (big, small))
+    report(f"keyword arm alone, {n} memories / 100 beside, p50", f"{large:.1f} ms / {little:.2f} ms", "<= 6 / 0.3 ms",
+           large <= 6 and little <= 0.3)
 
 
 @row("retrieval", "recall@10 0.61, @20 0.67")
