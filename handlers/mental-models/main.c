@@ -1,15 +1,15 @@
 /* hindsight-mental-models: mental models of a bank. */
-#include "llm/embed.h"
 #include "models.h"
 #include "store/schema.h"
 #include "web/program.h"
 
 static enum hs_rc start(struct hs_app *app, struct hs_err *err)
 {
-	struct hs_embedder *embedder = NULL;
+	struct mm_data *data = HS_NEW(app->pool, struct mm_data);
 
-	HS_TRY(hs_embedder_new(app->pool, app->cfg, &embedder, err));
-	app->data = embedder;
+	HS_TRY(hs_llm_new(app->pool, app->cfg, &data->llm, err));
+	HS_TRY(hs_embedder_new(app->pool, app->cfg, &data->embedder, err));
+	app->data = data;
 	return HS_OK;
 }
 

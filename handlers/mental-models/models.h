@@ -1,13 +1,19 @@
 /*
  * models - the routes of hindsight-mental-models: bodies, queries and functions.
  *
- * Rules: contract mental-models 3, 4, 19.
+ * Rules: contract mental-models 3, 4, 19, 20.
  */
 #ifndef HS_HANDLERS_MODELS_H
 #define HS_HANDLERS_MODELS_H
 
 #include "engine/model_body.h"
 #include "web/program.h"
+
+/* What the threads share: read-only after the start. */
+struct mm_data {
+	struct hs_llm *llm; /* dry runs */
+	struct hs_embedder *embedder;
+};
 
 struct mm_list_query {
 	struct hs_seen seen;
@@ -26,7 +32,8 @@ struct mm_refresh {
 };
 extern const struct hs_route mm_routes[];
 
-hs_route_fn mm_list, mm_create, mm_get, mm_patch, mm_delete, mm_refresh, mm_clear, mm_history;
+hs_route_fn mm_list, mm_create, mm_get, mm_patch, mm_delete, mm_refresh, mm_dry_run, mm_clear,
+	mm_history;
 
 /* Per thread: shown forms of the triggers seen last, as parsing one costs more than the rest of a read. */
 void *mm_thread_start(struct hs_app *app, struct hs_db *db);

@@ -5,11 +5,14 @@
 
 struct hs_run mm_run(struct hs_ctx *c)
 {
+	const struct mm_data *data = c->app->data;
+
 	return (struct hs_run){
 		.db = c->db,
 		.pool = c->pool,
 		.server = c->cfg,
-		.embedder = c->app->data,
+		.llm = data->llm,
+		.embedder = data->embedder,
 		.source = "api",
 	};
 }

@@ -39,6 +39,8 @@ const struct hs_route mm_routes[] = {
 	{HS_DELETE, BASE "/{mental_model_id}", mm_delete, .query = NULL},
 	{HS_POST, BASE "/{mental_model_id}/refresh", mm_refresh, .body = &refresh_shape,
 		.flags = HS_R_BODY_OPTIONAL},
+	{HS_POST, BASE "/{mental_model_id}/dry-run-refresh", mm_dry_run,
+		.flags = HS_R_LONG | HS_R_READ, .long_name = "dry_run_refresh"},
 	{HS_POST, BASE "/{mental_model_id}/clear", mm_clear, .query = NULL},
 	{HS_GET, BASE "/{mental_model_id}/history", mm_history, .query = NULL},
 	{.pattern = NULL},

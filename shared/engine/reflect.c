@@ -535,6 +535,7 @@ enum hs_rc hs_reflect(struct hs_run *run, const struct hs_reflect_in *in,
 	HS_TRY(setup(&r, err));
 	rc = mind == HS_MIND_EXTRACTIVE ? hs_reflect_extractive(&r, err) : by_model(&r, err);
 	ret->retrieved = evidence(&r);
+	hs_reflect_count(&r);
 	HS_TRY(rc);
 	return hs_reflect_based_on(&r, err);
 }

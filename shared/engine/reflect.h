@@ -56,6 +56,8 @@ struct hs_reflect_out {
 	bool has_document;
 	bool answer_found;                     /* the closing done's word; true when it gave none */
 	bool retrieved;                        /* at least one memory or model was retrieved */
+	size_t n_retrieved[HS_FACT_TYPE__MAX]; /* distinct memories by type */
+	size_t n_models_retrieved;             /* distinct models, searches only */
 	struct hs_reflect_fact *facts;         /* world, experience, observation; order of first retrieval */
 	size_t n_facts;
 	struct hs_reflect_model *models;

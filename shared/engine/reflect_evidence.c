@@ -55,6 +55,18 @@ void hs_reflect_saw_model(struct hs_reflection *r, const char *id, const char *n
 	}
 }
 
+void hs_reflect_count(struct hs_reflection *r)
+{
+	for (size_t i = 0; i < r->n_facts; i++) {
+		int type = hs_fact_type_find(r->facts[i].fact.type);
+
+		if (type >= 0)
+			r->out->n_retrieved[type]++;
+	}
+	for (size_t i = 0; i < r->n_models; i++)
+		r->out->n_models_retrieved += r->models[i].searched;
+}
+
 static bool saw_memory(const struct hs_reflection *r, const char *id)
 {
 	for (size_t i = 0; i < r->n_facts; i++)

@@ -134,6 +134,8 @@ void hs_reflect_saw_fact(
 	struct hs_reflection *r, const struct hs_retrieved *fact, bool observation);
 void hs_reflect_saw_model(struct hs_reflection *r, const char *id, const char *name,
 	const char *text, bool searched, int rank);
+/* Fill the counts of *out. */
+void hs_reflect_count(struct hs_reflection *r);
 /* Keep of the given ids those that were retrieved. */
 void hs_reflect_cite(struct hs_reflection *r, json_t *args);
 /* Fill based_on of *out: cited evidence, else all; read again from the database. */

@@ -6,6 +6,7 @@
 #include "engine/mind.h"
 #include "engine/model_scope.h"
 #include "json/json.h"
+#include "prompt/delta.h"
 
 /* Shipped values of the searches; the bank's reflect_default_options do not reach a refresh. */
 #define OBSERVATIONS_TOKENS 5000
@@ -31,7 +32,7 @@ static const char *fallback_reason(const struct hs_refreshing *r)
 	return query && strcmp(query, r->m.source_query) != 0 ? "source_query_changed" : NULL;
 }
 
-static enum hs_rc load(struct hs_refreshing *r, struct hs_err *err)
+enum hs_rc hs_refresh_load(struct hs_refreshing *r, struct hs_err *err)
 {
 	struct hs_config *cfg;
 	enum hs_rc rc = hs_mm_load(
@@ -47,6 +48,7 @@ static enum hs_rc load(struct hs_refreshing *r, struct hs_err *err)
 		!json_is_object(r->stored))
 		r->stored = NULL;
 	r->fallback = fallback_reason(r);
+	r->delta = !r->in->full && r->t->mode == HS_MODE_DELTA && !r->fallback;
 	return HS_OK;
 }
 
@@ -76,6 +78,8 @@ static enum hs_rc resolve(struct hs_refreshing *r, struct hs_err *err)
 
 	r->scope = hs_model_scope(r->pool, r->t, r->m.tags);
 	r->scope.until_us = r->m.clock_us;
+	if (r->delta)
+		r->scope.after_us = hs_mm_since(&r->m);
 	for (size_t i = 0; i < r->t->exclude_mental_model_ids.n; i++)
 		hs_strs_add(r->pool, &ids, r->t->exclude_mental_model_ids.v[i]);
 	hs_strs_add(r->pool, &ids, r->m.id);
@@ -104,7 +108,7 @@ static struct hs_reflect_in reflect_in(const struct hs_refreshing *r)
 	struct hs_reflect_in in = hs_reflect_defaults(r->in->bank, r->cfg, r->m.source_query);
 
 	in.extra_context = hs_pool_printf(r->pool, "Name of the document: %s\n\n%s", r->m.name,
-		hs_loop_text(HS_LT_REFRESH_CONTEXT));
+		r->delta ? hs_prompt_delta_context() : hs_loop_text(HS_LT_REFRESH_CONTEXT));
 	in.budget = t->budget < 0 ? "mid" : hs_budget_names[t->budget];
 	in.max_tokens = r->m.max_tokens;
 	in.scope = r->scope;
@@ -141,8 +145,8 @@ static const char *reason_of(enum hs_rc rc)
 	return "unexpected_error";
 }
 
-/* The wall clock ends the operation at once; other time-outs are retried. */
-static enum hs_rc name_wall_clock(const struct hs_refreshing *r, enum hs_rc rc, struct hs_err *err)
+enum hs_rc hs_refresh_name_wall_clock(
+	const struct hs_refreshing *r, enum hs_rc rc, struct hs_err *err)
 {
 	if (rc != HS_E_TIMEOUT || r->run->deadline_us == 0 || hs_mono_us() < r->run->deadline_us)
 		return rc;
@@ -152,7 +156,7 @@ static enum hs_rc name_wall_clock(const struct hs_refreshing *r, enum hs_rc rc, 
 		(long long)hs_cfg_int(r->run->server, HS_S_reflect_wall_timeout));
 }
 
-static enum hs_rc failed(
+enum hs_rc hs_refresh_failed(
 	struct hs_refreshing *r, enum hs_outcome outcome, const char *reason, enum hs_rc rc)
 {
 	r->outcome = outcome;
@@ -170,8 +174,8 @@ static enum hs_rc run_reflect(struct hs_refreshing *r, struct hs_err *err)
 	r->ran = true;
 	rc = hs_reflect(r->run, &in, &r->out, err);
 	r->run->llm_operation = outer;
-	rc = name_wall_clock(r, rc, err);
-	return rc == HS_OK ? HS_OK : failed(r, HS_FAILED_ERROR, reason_of(rc), rc);
+	rc = hs_refresh_name_wall_clock(r, rc, err);
+	return rc == HS_OK ? HS_OK : hs_refresh_failed(r, HS_FAILED_ERROR, reason_of(rc), rc);
 }
 
 /* Final text of a full run. */
@@ -188,7 +192,7 @@ static void take_document(struct hs_refreshing *r)
 	r->over_budget = r->out.document_tokens > 0;
 }
 
-static void preserve(struct hs_refreshing *r, const char *warning)
+void hs_refresh_preserve(struct hs_refreshing *r, const char *warning)
 {
 	r->outcome = HS_CONTENT_PRESERVED;
 	r->content = NULL;
@@ -196,24 +200,32 @@ static void preserve(struct hs_refreshing *r, const char *warning)
 	hs_refresh_warn(r, warning);
 }
 
-static enum hs_rc judge(struct hs_refreshing *r, struct hs_err *err)
+/* Final text of a full run; an answer that says "nothing found" is written where nothing stands yet. */
+static void take_answer(struct hs_refreshing *r)
 {
 	bool found = r->out.retrieved && r->out.answer_found;
 
+	take_document(r);
+	if (!found && (!hs_content_unwritten(r->m.content) || hs_str_blank(r->content)))
+		hs_refresh_preserve(r, "the search found no answer; the document stays as it is");
+}
+
+static enum hs_rc judge(struct hs_refreshing *r, struct hs_err *err)
+{
 	if (!r->out.retrieved)
 		hs_refresh_warn(r, "nothing was retrieved");
 	else if (r->out.n_facts == 0 && r->out.n_models == 0)
 		hs_refresh_warn(r, "memories were retrieved, but none was used");
-	take_document(r);
-	/* an answer that says "nothing found" is written where nothing stands yet, when there is one */
-	if (!found && (!hs_content_unwritten(r->m.content) || hs_str_blank(r->content))) {
-		preserve(r, "the search found no answer; the document stays as it is");
+	if (r->delta)
+		HS_TRY(hs_refresh_delta(r, err));
+	else
+		take_answer(r);
+	if (r->outcome == HS_CONTENT_PRESERVED)
 		return HS_OK;
-	}
 	if (r->over_budget)
 		hs_refresh_warn(r, "the document is longer than max_tokens; nothing was cut");
 	if (hs_str_blank(r->content))
-		return failed(r, HS_FAILED_EMPTY, "empty_candidate",
+		return hs_refresh_failed(r, HS_FAILED_EMPTY, "empty_candidate",
 			hs_fail(err, HS_E_REFRESH, "the refresh ended with an empty document"));
 	r->outcome =
 		strcmp(hs_str_trim(r->pool, r->content), hs_str_trim(r->pool, r->m.content)) == 0
@@ -222,7 +234,7 @@ static enum hs_rc judge(struct hs_refreshing *r, struct hs_err *err)
 	return HS_OK;
 }
 
-static enum hs_rc produce(struct hs_refreshing *r, struct hs_err *err)
+enum hs_rc hs_refresh_produce(struct hs_refreshing *r, struct hs_err *err)
 {
 	bool reach;
 	enum hs_rc rc = resolve(r, err);
@@ -230,18 +242,18 @@ static enum hs_rc produce(struct hs_refreshing *r, struct hs_err *err)
 	if (rc == HS_OK)
 		rc = in_reach(r, &reach, err);
 	if (rc != HS_OK)
-		return failed(r, HS_FAILED_ERROR, reason_of(rc), rc);
+		return hs_refresh_failed(r, HS_FAILED_ERROR, reason_of(rc), rc);
 	if (!reach) {
 		r->skipped = "no_sources_in_scope";
-		preserve(r, "nothing in the scope of this model can be read; no model was called");
+		hs_refresh_preserve(r, "nothing in the scope of this model can be read; no model was called");
 		return HS_OK;
 	}
 	if (hs_mind_for(r->cfg, "mental_model_refresh") == HS_MIND_NONE)
-		return failed(r, HS_FAILED_ERROR, "unexpected_error",
+		return hs_refresh_failed(r, HS_FAILED_ERROR, "unexpected_error",
 			hs_fail(err, HS_E_LLM_NONE,
 				"Mental model refresh requires an LLM provider. Current provider is set to 'none'."));
 	if (r->t->response_schema)
-		return failed(r, HS_FAILED_STRUCTURED, "structured_output_failed",
+		return hs_refresh_failed(r, HS_FAILED_STRUCTURED, "structured_output_failed",
 			hs_fail(err, HS_E_REFRESH,
 				"structured output of a refresh is not supported by this release"));
 	HS_TRY(run_reflect(r, err));
@@ -250,8 +262,7 @@ static enum hs_rc produce(struct hs_refreshing *r, struct hs_err *err)
 
 /* ---- one attempt ---- */
 
-/* Ends that are no failure of the refresh: nothing is recorded for them. */
-static bool unrecorded(const struct hs_err *err)
+bool hs_refresh_unrecorded(const struct hs_err *err)
 {
 	switch (err->rc) {
 	case HS_E_CANCELLED:
@@ -270,14 +281,14 @@ static bool unrecorded(const struct hs_err *err)
 
 static enum hs_rc attempt(struct hs_refreshing *r, struct hs_err *err)
 {
-	enum hs_rc rc = produce(r, err);
+	enum hs_rc rc = hs_refresh_produce(r, err);
 
 	if (rc != HS_OK)
 		return rc;
-	rc = name_wall_clock(r, hs_refresh_write(r, err), err);
+	rc = hs_refresh_name_wall_clock(r, hs_refresh_write(r, err), err);
 	if (rc == HS_E_NOT_FOUND)
 		return gone(r, err);
-	return rc == HS_OK ? HS_OK : failed(r, HS_FAILED_ERROR, "unexpected_error", rc);
+	return rc == HS_OK ? HS_OK : hs_refresh_failed(r, HS_FAILED_ERROR, "unexpected_error", rc);
 }
 
 enum hs_rc hs_refresh_run(
@@ -288,10 +299,10 @@ enum hs_rc hs_refresh_run(
 	enum hs_rc rc;
 
 	*ret_result = NULL;
-	HS_TRY(load(&r, err));
+	HS_TRY(hs_refresh_load(&r, err));
 	HS_TRY(park(&r, err));
 	rc = attempt(&r, err);
-	if (rc != HS_OK && unrecorded(err))
+	if (rc != HS_OK && hs_refresh_unrecorded(err))
 		return rc;
 	if (rc != HS_OK)
 		hs_refresh_write_failure(&r, err);

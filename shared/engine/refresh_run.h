@@ -2,9 +2,10 @@
  * refresh_run - the state of one refresh, shared by refresh*.c and nobody else.
  *
  * Floor:   engine.
- * Files:   refresh.c loads, parks, decides what is read and runs reflect; refresh_record.c makes the
- *          JSON that is kept (reflect_response, trace, result metadata); refresh_write.c writes the
- *          result or the failure.
+ * Files:   refresh.c loads, parks, decides what is read and runs reflect; refresh_delta.c works what
+ *          a delta run found into the document; refresh_record.c makes the JSON that is kept
+ *          (reflect_response, trace, result metadata); refresh_write.c writes the result or the
+ *          failure; refresh_dry.c tells what would have been written.
  */
 #ifndef HS_ENGINE_REFRESH_RUN_H
 #define HS_ENGINE_REFRESH_RUN_H
@@ -38,12 +39,16 @@ struct hs_refreshing {
 	int64_t watermark_us;   /* HS_TIME_NONE = leave the column as it is */
 	bool memories_in_reach;
 	const char *fallback; /* mode_fallback_reason; NULL = none */
+	bool delta;           /* the stored document is edited, from what is new in its scope */
 	int64_t started_us;   /* hs_mono_us */
 
 	bool ran; /* reflect was run: out holds its result or its trace */
 	struct hs_reflect_out out;
 	struct hs_strs warnings;
 	bool over_budget;
+
+	bool edited;                        /* delta: the operations were applied, even none */
+	json_t *ops_applied, *ops_skipped;  /* audit entries; NULL = no operations were asked for */
 
 	enum hs_outcome outcome;
 	const char *reason;              /* failure_reason; NULL when it did not fail */
@@ -52,11 +57,33 @@ struct hs_refreshing {
 	json_t *response;                /* to be stored */
 };
 
-/* Nothing of the document changes; the run counts as completed. */
+bool hs_outcome_writes(enum hs_outcome outcome);
 bool hs_outcome_failed(enum hs_outcome outcome);
 void hs_refresh_warn(struct hs_refreshing *r, const char *text);
 
+/* refresh.c */
+/* Everything of an attempt but its writes. */
+HS_MUST enum hs_rc hs_refresh_load(struct hs_refreshing *r, struct hs_err *err);
+HS_MUST enum hs_rc hs_refresh_produce(struct hs_refreshing *r, struct hs_err *err);
+/* Mark the run as failed; hands rc back. */
+enum hs_rc hs_refresh_failed(
+	struct hs_refreshing *r, enum hs_outcome outcome, const char *reason, enum hs_rc rc);
+void hs_refresh_preserve(struct hs_refreshing *r, const char *warning);
+/* The wall clock ends the operation at once; other time-outs are retried. */
+enum hs_rc hs_refresh_name_wall_clock(
+	const struct hs_refreshing *r, enum hs_rc rc, struct hs_err *err);
+/* Ends that are no failure of the refresh: nothing is recorded for them. */
+bool hs_refresh_unrecorded(const struct hs_err *err);
+
+/* refresh_delta.c: content and structure after the edits, or preserved, or failed */
+HS_MUST enum hs_rc hs_refresh_delta(struct hs_refreshing *r, struct hs_err *err);
+
 /* refresh_record.c; results are kept by the pool */
+/* delta when edits were applied or a delta run found nothing new, else full */
+enum hs_refresh_mode hs_refresh_effective(const struct hs_refreshing *r);
+/* New references. */
+json_t *hs_refresh_trace(const struct hs_refreshing *r, bool with_outputs);
+json_t *hs_refresh_usage(const struct hs_llm_usage *u);
 json_t *hs_refresh_response(struct hs_refreshing *r);
 /* What a failure leaves in reflect_response; NULL = as it is. */
 json_t *hs_refresh_failed_response(struct hs_refreshing *r);

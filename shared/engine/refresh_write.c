@@ -23,7 +23,7 @@ static bool keeps_history(const struct hs_refreshing *r)
 
 static bool writes(const struct hs_refreshing *r)
 {
-	return r->outcome == HS_CONTENT_WRITTEN || r->outcome == HS_CONTENT_UNCHANGED;
+	return hs_outcome_writes(r->outcome);
 }
 
 /* A version is kept when bytes change, so that repeats do not push real versions out. */
@@ -66,14 +66,15 @@ static enum hs_rc write_in_tx(struct hs_db *db, void *arg, struct hs_err *err)
 		.structured_content = r->structure,
 		.set_vector = writes(r),
 		.vector = w->vector,
-		.set_refreshed_query = writes(r),
+		/* a delta run without new facts has stood by its document, too */
+		.set_refreshed_query = writes(r) || r->delta,
 		.refreshed_query = r->m.source_query,
 		.reflect_response = hs_json_text(r->pool, r->response),
 		.refreshed = true,
 		.now_us = now_us,
 		.read_until_us = r->m.clock_us,
 		.memory_seen_us = watermark(r, &stored),
-		.refreshed_full = true,
+		.refreshed_full = hs_refresh_effective(r) == HS_MODE_FULL,
 	};
 	HS_TRY(hs_mm_update(db, r->pool, r->m.bank_no, r->m.id, &c, err));
 	return r->run->claim ? hs_claim_hold(db, r->run->claim, err) : HS_OK;

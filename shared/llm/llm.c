@@ -222,7 +222,7 @@ static enum hs_rc attempt(struct chat *c, struct hs_err *err)
 	memset(c->reply, 0, sizeof(*c->reply));
 	HS_TRY(hs_openai_read(
 		c->pool, c->call, http.body, http.body_bytes, c->reply, &c->retry, err));
-	return c->call->json ? read_json(c, err) : HS_OK;
+	return c->call->json && !c->call->text_only ? read_json(c, err) : HS_OK;
 }
 
 /* Seconds before the next attempt. */

@@ -33,6 +33,7 @@ struct hs_llm_call {
 	const char *tool;          /* force this tool; NULL with tools = required, any of them */
 	bool json;                 /* JSON object wanted */
 	json_t *schema;            /* reply schema; used in strict mode */
+	bool text_only;            /* with json: the caller reads the text, whatever it is; no retry for it */
 	double temperature;        /* < 0: not sent */
 	int64_t max_tokens;        /* output cap; 0 = none sent */
 	int64_t max_retries;       /* -1 = setting */

@@ -765,6 +765,8 @@ def test_models_case_48_traces(hasty, hasty_bank):
 def test_models_case_08_clear(hasty, hasty_bank):
     bank, llm = filled(hasty_bank), hasty.llm
     model = made_model(bank, trigger={"mode": "delta", "keep_trace": True})
+    bank.retain("Dave joined the design team.")
+    bank.idle()
     llm.script(refused())
     refresh(bank, model["id"])
     failed = read(bank, model["id"])
