@@ -14,7 +14,7 @@ def test_typescript_client_does_the_main_job(stack, node):
 
 
 def test_typescript_sdk_reaches_every_route(stack, node):
-    stack.llm.script({"scope": "retain_*", "when": {"contains": "HOLD"}, "times": 1, "reply": {"delay": 2}})
+    stack.llm.script({"scope": "retain_*", "when": {"contains": "zither"}, "times": 1, "reply": {"delay": 2}})
     assert steps(node("sdk_routes.mjs", f"http://127.0.0.1:{stack.port}")) == [
         "monitoring", "banks", "config", "directives", "retain, recall, reflect", "consolidation",
         "memories, documents, chunks", "entities, tags", "mental models", "operations", "cancel, retry", "delete",
