@@ -35,8 +35,8 @@ static bool is_away(enum hs_rc rc)
 	return rc == HS_E_DB_DOWN || rc == HS_E_DB_BUSY || rc == HS_E_DB_SCHEMA;
 }
 
-enum hs_rc hs_automatic_submit(struct hs_db *db, struct hs_pool *pool, const struct hs_mm *m, bool full,
-	bool *ret_queued, struct hs_err *err)
+enum hs_rc hs_automatic_submit(struct hs_db *db, struct hs_pool *pool, const struct hs_mm *m,
+	bool full, bool *ret_queued, struct hs_err *err)
 {
 	struct submission s = {pool, m->bank_no,
 		{.mental_model_id = m->id, .name = m->name, .automatic = true, .full = full}, NULL};
@@ -50,8 +50,9 @@ enum hs_rc hs_automatic_submit(struct hs_db *db, struct hs_pool *pool, const str
 		return hs_fail_foreign(err, rc, own.foreign, "%s", own.msg);
 	/* deleted since it was read: nothing to refresh */
 	if (rc != HS_OK && rc != HS_E_NOT_FOUND)
-		hs_log(HS_LOG_WARN, "automatic_refresh", "bank_no=%" PRId64 " mental_model_id=%s error=%s",
-			m->bank_no, hs_log_quote(m->id), hs_log_quote(own.msg));
+		hs_log(HS_LOG_WARN, "automatic_refresh",
+			"bank_no=%" PRId64 " mental_model_id=%s error=%s", m->bank_no,
+			hs_log_quote(m->id), hs_log_quote(own.msg));
 	*ret_queued = rc == HS_OK && s.operation_id;
 	return HS_OK;
 }

@@ -15,7 +15,7 @@
 
 struct look {
 	struct hs_db *db;
-	struct hs_pool *pool;          /* of the page */
+	struct hs_pool *pool; /* of the page */
 	int64_t now_us;
 	struct hs_tick *count;
 };
@@ -41,8 +41,9 @@ static bool read_cron(struct look *l, const struct hs_mm *m, json_t *trigger, co
 	if (hs_cron_parse(hs_str_trim(l->pool, text), ret, &err) == HS_OK)
 		return true;
 	l->count->bad++;
-	hs_log(HS_LOG_WARN, "bad_schedule", "bank_no=%" PRId64 " mental_model_id=%s member=%s error=%s",
-		m->bank_no, hs_log_quote(m->id), member, hs_log_quote(err.msg));
+	hs_log(HS_LOG_WARN, "bad_schedule",
+		"bank_no=%" PRId64 " mental_model_id=%s member=%s error=%s", m->bank_no,
+		hs_log_quote(m->id), member, hs_log_quote(err.msg));
 	return false;
 }
 
@@ -55,7 +56,8 @@ static int64_t later(int64_t a, int64_t b)
 /* What a full rebuild would do away with: edits since the last one. */
 static bool ran_since_full(const struct hs_mm *m)
 {
-	return m->last_full_refreshed_us == HS_TIME_NONE || m->last_refreshed_us > m->last_full_refreshed_us;
+	return m->last_full_refreshed_us == HS_TIME_NONE ||
+	       m->last_refreshed_us > m->last_full_refreshed_us;
 }
 
 static bool is_due(struct look *l, const struct hs_auto_model *a, bool *ret_full)
@@ -66,16 +68,17 @@ static bool is_due(struct look *l, const struct hs_auto_model *a, bool *ret_full
 
 	if (hs_json_load(l->pool, a->m.trigger, &trigger, NULL) != HS_OK) {
 		l->count->bad++;
-		hs_log(HS_LOG_WARN, "bad_trigger", "bank_no=%" PRId64 " mental_model_id=%s", a->m.bank_no,
-			hs_log_quote(a->m.id));
+		hs_log(HS_LOG_WARN, "bad_trigger", "bank_no=%" PRId64 " mental_model_id=%s",
+			a->m.bank_no, hs_log_quote(a->m.id));
 		return false;
 	}
 	has_plain = read_cron(l, &a->m, trigger, "refresh_cron", &plain);
 	has_full = read_cron(l, &a->m, trigger, "full_refresh_cron", &full);
 	*ret_full = has_full && ran_since_full(&a->m) &&
-		hs_cron_fired(&full, a->m.last_full_refreshed_us, l->now_us);
-	return *ret_full || (has_plain && hs_cron_fired(&plain,
-		later(a->m.last_refreshed_us, a->cron_checked_us), l->now_us));
+		    hs_cron_fired(&full, a->m.last_full_refreshed_us, l->now_us);
+	return *ret_full ||
+	       (has_plain && hs_cron_fired(&plain,
+				     later(a->m.last_refreshed_us, a->cron_checked_us), l->now_us));
 }
 
 static struct due *find_due(struct look *l, const struct hs_auto_model *v, size_t n, size_t *ret_n)
@@ -112,7 +115,8 @@ static enum hs_rc leave_out_open(struct look *l, struct due *due, size_t *n, str
 /* ---- which are stale ---- */
 
 /* Due models of one bank: those without a full rebuild are asked, in one aggregate. */
-static enum hs_rc ask_bank(struct look *l, struct due *due, size_t n, int64_t clock_us, struct hs_err *err)
+static enum hs_rc ask_bank(
+	struct look *l, struct due *due, size_t n, int64_t clock_us, struct hs_err *err)
 {
 	struct hs_mm *asked = HS_NEW_ARRAY(l->pool, struct hs_mm, n);
 	bool *stale = HS_NEW_ARRAY(l->pool, bool, n);
@@ -121,7 +125,8 @@ static enum hs_rc ask_bank(struct look *l, struct due *due, size_t n, int64_t cl
 	for (size_t i = 0; i < n; i++)
 		if (!due[i].full)
 			asked[n_asked++] = *due[i].m;
-	HS_TRY(hs_models_stale(l->db, l->pool, due[0].m->bank_no, clock_us, asked, n_asked, stale, err));
+	HS_TRY(hs_models_stale(
+		l->db, l->pool, due[0].m->bank_no, clock_us, asked, n_asked, stale, err));
 	n_asked = 0;
 	for (size_t i = 0; i < n; i++)
 		if (!due[i].full)
@@ -141,7 +146,8 @@ static size_t bank_end(const struct due *due, size_t n, size_t at)
 /* Leaves out models of deleted banks, which wait to be purged. */
 static enum hs_rc ask(struct look *l, struct due *due, size_t *n, struct hs_err *err)
 {
-	int64_t *bank_no = HS_NEW_ARRAY(l->pool, int64_t, *n), *clock_us = HS_NEW_ARRAY(l->pool, int64_t, *n);
+	int64_t *bank_no = HS_NEW_ARRAY(l->pool, int64_t, *n),
+		*clock_us = HS_NEW_ARRAY(l->pool, int64_t, *n);
 	size_t banks = 0, kept = 0, bank = 0, end;
 
 	for (size_t at = 0; at < *n; at = bank_end(due, *n, at))
@@ -180,7 +186,8 @@ static enum hs_rc act(struct look *l, const struct due *due, size_t n, struct hs
 	return hs_auto_checked(l->db, l->pool, fresh, n_fresh, l->now_us, err);
 }
 
-static enum hs_rc look_at(struct look *l, const struct hs_auto_model *v, size_t n, struct hs_err *err)
+static enum hs_rc look_at(
+	struct look *l, const struct hs_auto_model *v, size_t n, struct hs_err *err)
 {
 	size_t n_due;
 	struct due *due = find_due(l, v, n, &n_due);
@@ -216,8 +223,8 @@ enum hs_rc hs_tick_look(struct hs_db *db, int64_t now_us, struct hs_tick *ret, s
 	return HS_OK;
 }
 
-enum hs_rc hs_tick_run(struct hs_db *db, const struct hs_config *cfg, bool *ret_mine, struct hs_tick *ret,
-	struct hs_err *err)
+enum hs_rc hs_tick_run(struct hs_db *db, const struct hs_config *cfg, bool *ret_mine,
+	struct hs_tick *ret, struct hs_err *err)
 {
 	int64_t every_s = hs_cfg_int(cfg, HS_S_mental_model_refresh_tick_seconds);
 

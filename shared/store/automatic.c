@@ -4,15 +4,16 @@
 #include "db/tx.h"
 
 #define C_MODEL                                                                                    \
-	"m.bank_no, m.id, m.name, m.tags, m.trigger_json, m.last_refreshed_at, m.last_memory_seen_at," \
-	" m.read_until, m.last_refresh_failed_at, m.last_full_refreshed_at"
+	"m.bank_no, m.id, m.name, m.tags, m.trigger_json, m.last_refreshed_at,"                    \
+	" m.last_memory_seen_at, m.read_until, m.last_refresh_failed_at, m.last_full_refreshed_at"
 
 enum { SQL_AFTER_CONSOLIDATION, SQL_SCHEDULED };
 
 static const char *const sql[] = {
-	[SQL_AFTER_CONSOLIDATION] = "SELECT " C_MODEL ", NULL FROM mental_models m WHERE m.bank_no = ?"
-				    " AND m.after_consolidation = 1 AND m.last_refresh_failed_at IS NULL"
-				    " ORDER BY m.id",
+	[SQL_AFTER_CONSOLIDATION] =
+		"SELECT " C_MODEL ", NULL FROM mental_models m WHERE m.bank_no = ?"
+		" AND m.after_consolidation = 1 AND m.last_refresh_failed_at IS NULL"
+		" ORDER BY m.id",
 	/* every bank's: the tick serves the whole installation, a page at a time */
 	[SQL_SCHEDULED] = "SELECT " C_MODEL ", m.last_cron_checked_at FROM mental_models m"
 			  " FORCE INDEX (mental_models_cron) WHERE m.has_cron = 1"
@@ -48,7 +49,8 @@ enum hs_rc hs_auto_after_consolidation(struct hs_db *db, struct hs_pool *pool, i
 	struct hs_auto_model *v;
 	struct hs_rows rows;
 
-	HS_TRY(hs_db_select(db, pool, sql[SQL_AFTER_CONSOLIDATION], HS_BINDS(hs_b_int(bank_no)), &rows, err));
+	HS_TRY(hs_db_select(
+		db, pool, sql[SQL_AFTER_CONSOLIDATION], HS_BINDS(hs_b_int(bank_no)), &rows, err));
 	v = models(pool, &rows);
 	*ret = HS_NEW_ARRAY(pool, struct hs_mm, rows.n ? rows.n : 1);
 	*ret_n = rows.n;
@@ -57,13 +59,15 @@ enum hs_rc hs_auto_after_consolidation(struct hs_db *db, struct hs_pool *pool, i
 	return HS_OK;
 }
 
-enum hs_rc hs_auto_scheduled(struct hs_db *db, struct hs_pool *pool, int64_t after_no, const char *after_id,
-	size_t limit, struct hs_auto_model **ret, size_t *ret_n, struct hs_err *err)
+enum hs_rc hs_auto_scheduled(struct hs_db *db, struct hs_pool *pool, int64_t after_no,
+	const char *after_id, size_t limit, struct hs_auto_model **ret, size_t *ret_n,
+	struct hs_err *err)
 {
 	struct hs_rows rows;
 
 	HS_TRY(hs_db_select(db, pool, sql[SQL_SCHEDULED],
-		HS_BINDS(hs_b_int(after_no), hs_b_int(after_no), hs_b_str(after_id), hs_b_int((int64_t)limit)),
+		HS_BINDS(hs_b_int(after_no), hs_b_int(after_no), hs_b_str(after_id),
+			hs_b_int((int64_t)limit)),
 		&rows, err));
 	*ret = models(pool, &rows);
 	*ret_n = rows.n;
@@ -112,8 +116,8 @@ static void of_models(struct hs_sql *q, const char *key, const struct hs_mm *con
 	hs_sql_add(q, ")");
 }
 
-enum hs_rc hs_auto_open(struct hs_db *db, struct hs_pool *pool, const struct hs_mm *const *v, size_t n,
-	bool *ret_open, struct hs_err *err)
+enum hs_rc hs_auto_open(struct hs_db *db, struct hs_pool *pool, const struct hs_mm *const *v,
+	size_t n, bool *ret_open, struct hs_err *err)
 {
 	struct hs_sql q = hs_sql_new(pool);
 	struct hs_rows rows;
@@ -129,7 +133,7 @@ enum hs_rc hs_auto_open(struct hs_db *db, struct hs_pool *pool, const struct hs_
 	for (size_t i = 0; i < n; i++)
 		for (size_t k = 0; k < rows.n && !ret_open[i]; k++)
 			ret_open[i] = hs_row(&rows, k)[0].i == v[i]->bank_no &&
-				hs_str_eq(hs_row(&rows, k)[1].s, v[i]->id);
+				      hs_str_eq(hs_row(&rows, k)[1].s, v[i]->id);
 	return HS_OK;
 }
 
@@ -151,8 +155,8 @@ static enum hs_rc check_in_tx(struct hs_db *db, void *arg, struct hs_err *err)
 	return hs_sql_exec(db, &q, NULL, err);
 }
 
-enum hs_rc hs_auto_checked(struct hs_db *db, struct hs_pool *pool, const struct hs_mm *const *v, size_t n,
-	int64_t now_us, struct hs_err *err)
+enum hs_rc hs_auto_checked(struct hs_db *db, struct hs_pool *pool, const struct hs_mm *const *v,
+	size_t n, int64_t now_us, struct hs_err *err)
 {
 	struct checking c = {pool, v, n, now_us};
 

@@ -38,29 +38,33 @@ static void set_time(struct fixture *f, const char *id, const char *column, int6
 	const char *sql = hs_pool_printf(
 		f->pool, "UPDATE mental_models SET %s = ? WHERE bank_no = ? AND id = ?", column);
 
-	OK(f, hs_db_exec(f->db, sql, HS_BINDS(hs_b_time(us), hs_b_int(f->bank.bank_no), hs_b_str(id)), NULL,
-		&f->err));
+	OK(f, hs_db_exec(f->db, sql,
+		      HS_BINDS(hs_b_time(us), hs_b_int(f->bank.bank_no), hs_b_str(id)), NULL,
+		      &f->err));
 }
 
 static int64_t get_time(struct fixture *f, const char *id, const char *column)
 {
-	const char *sql =
-		hs_pool_printf(f->pool, "SELECT %s FROM mental_models WHERE bank_no = ? AND id = ?", column);
+	const char *sql = hs_pool_printf(
+		f->pool, "SELECT %s FROM mental_models WHERE bank_no = ? AND id = ?", column);
 	struct hs_rows rows;
 
-	OK(f, hs_db_select(f->db, f->pool, sql, HS_BINDS(hs_b_int(f->bank.bank_no), hs_b_str(id)), &rows, &f->err));
+	OK(f, hs_db_select(f->db, f->pool, sql, HS_BINDS(hs_b_int(f->bank.bank_no), hs_b_str(id)),
+		      &rows, &f->err));
 	assert_int_equal(rows.n, 1);
 	return rows.v[0].null ? HS_TIME_NONE : rows.v[0].i;
 }
 
 /* A model whose last refresh was a full one, hours_ago. trigger is stored as it is. */
-static const char *scheduled(struct fixture *f, const char *id, const char *tags, const char *trigger,
-	int64_t hours_ago)
+static const char *scheduled(
+	struct fixture *f, const char *id, const char *tags, const char *trigger, int64_t hours_ago)
 {
 	fixture_model(f, id, tags, NULL);
 	OK(f, hs_db_exec(f->db,
-		"UPDATE mental_models SET has_cron = 1, trigger_json = ? WHERE bank_no = ? AND id = ?",
-		HS_BINDS(hs_b_str(trigger), hs_b_int(f->bank.bank_no), hs_b_str(id)), NULL, &f->err));
+		      "UPDATE mental_models SET has_cron = 1, trigger_json = ?"
+		      " WHERE bank_no = ? AND id = ?",
+		      HS_BINDS(hs_b_str(trigger), hs_b_int(f->bank.bank_no), hs_b_str(id)), NULL,
+		      &f->err));
 	set_time(f, id, "last_refreshed_at", now_us() - hours_ago * HOUR_US);
 	set_time(f, id, "last_full_refreshed_at", now_us() - hours_ago * HOUR_US);
 	return id;
@@ -73,23 +77,26 @@ static const char *queued(struct fixture *f)
 	struct hs_rows rows;
 
 	OK(f, hs_db_select(f->db, f->pool,
-		"SELECT subject_id, task_payload FROM async_operations WHERE bank_no = ? AND status = 'pending'"
-		" AND operation_type = 'refresh_mental_model' ORDER BY subject_id",
-		HS_BINDS(hs_b_int(f->bank.bank_no)), &rows, &f->err));
+		      "SELECT subject_id, task_payload FROM async_operations"
+		      " WHERE bank_no = ? AND status = 'pending'"
+		      " AND operation_type = 'refresh_mental_model' ORDER BY subject_id",
+		      HS_BINDS(hs_b_int(f->bank.bank_no)), &rows, &f->err));
 	for (size_t i = 0; i < rows.n; i++) {
 		const struct hs_val *v = hs_row(&rows, i);
 
 		assert_non_null(strstr(v[1].s, "\"_automatic\":true"));
 		hs_strs_add(f->pool, &list,
-			hs_pool_printf(f->pool, "%s%s", v[0].s, strstr(v[1].s, "\"full\"") ? " full" : ""));
+			hs_pool_printf(f->pool, "%s%s", v[0].s,
+				strstr(v[1].s, "\"full\"") ? " full" : ""));
 	}
 	return hs_strs_join(f->pool, &list, ", ");
 }
 
 static void end_operations(struct fixture *f)
 {
-	OK(f, hs_db_exec(f->db, "UPDATE async_operations SET status = 'completed' WHERE bank_no = ?",
-		HS_BINDS(hs_b_int(f->bank.bank_no)), NULL, &f->err));
+	OK(f, hs_db_exec(f->db,
+		      "UPDATE async_operations SET status = 'completed' WHERE bank_no = ?",
+		      HS_BINDS(hs_b_int(f->bank.bank_no)), NULL, &f->err));
 }
 
 #define HOURLY "{\"refresh_cron\":\"0 * * * *\"}"
@@ -145,8 +152,9 @@ static void test_fault_63_missed_hours_fold_into_one(void **state)
 	assert_string_equal(queued(f), "gap");
 	/* it waits or runs: it is left alone */
 	assert_int_equal(look(f, now_us()).due, 0);
-	OK(f, hs_db_exec(f->db, "UPDATE async_operations SET status = 'processing' WHERE bank_no = ?",
-		HS_BINDS(hs_b_int(f->bank.bank_no)), NULL, &f->err));
+	OK(f, hs_db_exec(f->db,
+		      "UPDATE async_operations SET status = 'processing' WHERE bank_no = ?",
+		      HS_BINDS(hs_b_int(f->bank.bank_no)), NULL, &f->err));
 	assert_int_equal(look(f, now_us() + HOUR_US).due, 1);
 	assert_int_equal(get_time(f, "gap", "last_cron_checked_at"), HS_TIME_NONE);
 	end_operations(f);
@@ -159,7 +167,8 @@ static void a_paused_model_is_not_looked_at(void **state)
 {
 	struct fixture *f = *state;
 
-	scheduled(f, "m", NULL, "{\"refresh_cron\":\"0 * * * *\",\"full_refresh_cron\":\"0 * * * *\"}", 5);
+	scheduled(f, "m", NULL,
+		"{\"refresh_cron\":\"0 * * * *\",\"full_refresh_cron\":\"0 * * * *\"}", 5);
 	set_time(f, "m", "last_full_refreshed_at", HS_TIME_NONE);
 	fixture_memory(f, "world", "[]");
 	set_time(f, "m", "last_refresh_failed_at", now_us());
@@ -172,7 +181,7 @@ static void test_models_case_56_full_schedules(void **state)
 {
 	static const struct {
 		const char *trigger;
-		int64_t refreshed_h, full_h;   /* hours ago; full_h < 0 = never */
+		int64_t refreshed_h, full_h; /* hours ago; full_h < 0 = never */
 		bool write;
 		const char *queued;
 	} rows[] = {
@@ -181,11 +190,16 @@ static void test_models_case_56_full_schedules(void **state)
 		{"{\"full_refresh_cron\":\"0 * * * *\"}", 5, 5, true, ""},
 		{"{\"full_refresh_cron\":\"0 6 * * *\"}", 1, 2, true, ""},
 		{"{\"full_refresh_cron\":\"0 6 * * *\"}", 1, 9, false, "m full"},
-		{"{\"full_refresh_cron\":\"0 6 * * *\",\"refresh_cron\":\"0 * * * *\"}", 1, 9, true, "m full"},
-		{"{\"full_refresh_cron\":\"0 6 * * *\",\"refresh_cron\":\"0 * * * *\"}", 1, 2, true, "m"},
-		{"{\"full_refresh_cron\":\"0 6 * * *\",\"refresh_cron\":\"0 * * * *\"}", 1, 2, false, ""},
-		{"{\"full_refresh_cron\":\"hello\",\"refresh_cron\":\"0 * * * *\"}", 1, 2, true, "m"},
-		{"{\"full_refresh_cron\":\"0 6 * * *\",\"refresh_after_consolidation\":true}", 1, 9, false, "m full"},
+		{"{\"full_refresh_cron\":\"0 6 * * *\",\"refresh_cron\":\"0 * * * *\"}", 1, 9, true,
+			"m full"},
+		{"{\"full_refresh_cron\":\"0 6 * * *\",\"refresh_cron\":\"0 * * * *\"}", 1, 2, true,
+			"m"},
+		{"{\"full_refresh_cron\":\"0 6 * * *\",\"refresh_cron\":\"0 * * * *\"}", 1, 2,
+			false, ""},
+		{"{\"full_refresh_cron\":\"hello\",\"refresh_cron\":\"0 * * * *\"}", 1, 2, true,
+			"m"},
+		{"{\"full_refresh_cron\":\"0 6 * * *\",\"refresh_after_consolidation\":true}", 1, 9,
+			false, "m full"},
 	};
 
 	for (size_t i = 0; i < HS_COUNT(rows); i++) {
@@ -198,7 +212,8 @@ static void test_models_case_56_full_schedules(void **state)
 			fixture_memory(f, "world", "[]");
 		look(f, now_us());
 		if (strcmp(queued(f), rows[i].queued) != 0)
-			fail_msg("row %zu: queued '%s', expected '%s'", i, queued(f), rows[i].queued);
+			fail_msg("row %zu: queued '%s', expected '%s'", i, queued(f),
+				rows[i].queued);
 		teardown(state);
 		fixture_setup(state);
 	}
@@ -210,8 +225,8 @@ static void models_of_a_deleted_bank_are_passed_over(void **state)
 
 	scheduled(f, "m", NULL, "{\"full_refresh_cron\":\"0 * * * *\"}", 5);
 	set_time(f, "m", "last_full_refreshed_at", HS_TIME_NONE);
-	OK(f, hs_db_exec(f->db, "DELETE FROM bank_clock WHERE bank_no = ?", HS_BINDS(hs_b_int(f->bank.bank_no)),
-		NULL, &f->err));
+	OK(f, hs_db_exec(f->db, "DELETE FROM bank_clock WHERE bank_no = ?",
+		      HS_BINDS(hs_b_int(f->bank.bank_no)), NULL, &f->err));
 	assert_int_equal(look(f, now_us()).due, 0);
 	assert_string_equal(queued(f), "");
 }
@@ -225,13 +240,13 @@ static void pages_are_what_a_tick_costs(void **state)
 
 	for (int i = 0; i < 1100; i++)
 		OK(f, hs_db_exec(f->db,
-			"INSERT INTO mental_models (bank_no, id, name, source_query, content, tags, trigger_json,"
-			" last_refreshed_at, read_until, has_cron, created_at)"
-			" VALUES (?, ?, 'm', '?', '', '[]', ?, ?, '2100-01-01', 1, ?)",
-			HS_BINDS(hs_b_int(f->bank.bank_no + (i % 3 ? 0 : i * 1000)),
-				hs_b_str(hs_pool_printf(f->pool, "m-%04d", i)), hs_b_str(HOURLY),
-				hs_b_time(now_us()), hs_b_time(now_us())),
-			NULL, &f->err));
+			      "INSERT INTO mental_models (bank_no, id, name, source_query, content, tags,"
+			      " trigger_json, last_refreshed_at, read_until, has_cron, created_at)"
+			      " VALUES (?, ?, 'm', '?', '', '[]', ?, ?, '2100-01-01', 1, ?)",
+			      HS_BINDS(hs_b_int(f->bank.bank_no + (i % 3 ? 0 : i * 1000)),
+				      hs_b_str(hs_pool_printf(f->pool, "m-%04d", i)),
+				      hs_b_str(HOURLY), hs_b_time(now_us()), hs_b_time(now_us())),
+			      NULL, &f->err));
 	before = hs_db_statements(f->db);
 	t = look(f, now_us() + HS_SECOND_US);
 	none_due = hs_db_statements(f->db) - before;
@@ -256,8 +271,8 @@ static void test_models_case_70_one_claim_a_period(void **state)
 	struct hs_tick t;
 	bool mine;
 
-	OK(f, hs_db_exec(f->db, "DELETE FROM server_state WHERE name = 'last_refresh_tick'", HS_NO_BINDS, NULL,
-		&f->err));
+	OK(f, hs_db_exec(f->db, "DELETE FROM server_state WHERE name = 'last_refresh_tick'",
+		      HS_NO_BINDS, NULL, &f->err));
 	fixture_cfg(f, "llm_provider", "extractive");
 	fixture_cfg(f, "mental_model_refresh_tick_seconds", "0");
 	OK(f, hs_tick_run(f->db, f->cfg, &mine, &t, &f->err));
@@ -268,8 +283,9 @@ static void test_models_case_70_one_claim_a_period(void **state)
 		assert_int_equal(mine, i == 0);
 	}
 	OK(f, hs_db_exec(f->db,
-		"UPDATE server_state SET updated_at = updated_at - INTERVAL 61 SECOND WHERE name = 'last_refresh_tick'",
-		HS_NO_BINDS, NULL, &f->err));
+		      "UPDATE server_state SET updated_at = updated_at - INTERVAL 61 SECOND"
+		      " WHERE name = 'last_refresh_tick'",
+		      HS_NO_BINDS, NULL, &f->err));
 	OK(f, hs_tick_run(f->db, f->cfg, &mine, &t, &f->err));
 	assert_true(mine);
 }
