@@ -240,8 +240,8 @@ static void pages_are_what_a_tick_costs(void **state)
 
 	for (int i = 0; i < 1100; i++)
 		OK(f, hs_db_exec(f->db,
-			      "INSERT INTO mental_models (bank_no, id, name, source_query, content, tags,"
-			      " trigger_json, last_refreshed_at, read_until, has_cron, created_at)"
+			      "INSERT INTO mental_models (bank_no, id, name, source_query, content,"
+			      " tags, trigger_json, last_refreshed_at, read_until, has_cron, created_at)"
 			      " VALUES (?, ?, 'm', '?', '', '[]', ?, ?, '2100-01-01', 1, ?)",
 			      HS_BINDS(hs_b_int(f->bank.bank_no + (i % 3 ? 0 : i * 1000)),
 				      hs_b_str(hs_pool_printf(f->pool, "m-%04d", i)),

@@ -11,8 +11,8 @@
 static void usage(FILE *to)
 {
 	fputs("Usage: hindsight-refresh-tick [--config FILE]\n\n"
-	      "Queues scheduled refreshes that are due, brings back operations of dead workers and\n"
-	      "queues forgotten consolidations; then it ends. Run it every minute, by the systemd\n"
+	      "Queues scheduled refreshes that are due, brings back operations of dead workers\n"
+	      "and queues forgotten consolidations; then it ends. Run it every minute, by the systemd\n"
 	      "timer or by cron.\n\n"
 	      "  --config FILE  configuration file (else HINDSIGHT_CONFIG, else the usual places)\n"
 	      "  --version      print the version\n"

@@ -3,8 +3,8 @@
  *
  * Floor:   handlers. Rules: contract mental-models 13, banks 16. By a timer or cron; any number may
  *          run at once, on several hosts: each job claims its turn in the database.
- * Jobs:    operations of dead workers come back, scheduled refreshes are queued, forgotten facts get
- *          a consolidation. One that fails does not keep the others from their turn.
+ * Jobs:    operations of dead workers come back, scheduled refreshes are queued, forgotten facts
+ *          get a consolidation. One that fails does not keep the others from their turn.
  */
 #ifndef HS_TICK_H
 #define HS_TICK_H
