@@ -10,15 +10,6 @@
 #include "store/observation.h"
 #include "store/operation.h"
 
-enum { SQL_UNITS, SQL_META };
-static const char *const sql[] = {
-	[SQL_UNITS] =
-		("SELECT unit_no, COALESCE(chunk_index, -1), tags, metadata, observation_scopes FROM memory_units "
-		 "WHERE bank_no = ? AND document_id = ? ORDER BY unit_no"),
-	[SQL_META] =
-		"UPDATE memory_units SET metadata = ?, observation_scopes = ? WHERE bank_no = ? AND unit_no = ?",
-};
-
 struct write {
 	const struct retain_doc *d;
 	struct retain_batch *b;
@@ -108,31 +99,28 @@ struct kept {
 	size_t n_swept;
 };
 
-static enum hs_rc keep_unit(struct hs_db *db, struct write *w, const struct hs_val *v,
+static enum hs_rc keep_unit(struct hs_db *db, struct write *w, const struct hs_unit_meta *old,
 	struct kept *kept, struct hs_err *err)
 {
 	struct hs_pool *pool = w->b->pool;
-	const struct hs_retain_item *it = item_of(w->d, v[1].i);
-	int64_t bank_no = w->d->bank->bank_no, no = v[0].i;
-	const char *metadata = it->metadata && json_object_size(it->metadata)
-				       ? hs_json_text(pool, it->metadata)
-				       : NULL;
-	const char *scopes =
-		it->observation_scopes ? hs_json_text(pool, it->observation_scopes) : v[4].s;
-	struct hs_strs old;
-	json_t *tags;
+	const struct hs_retain_item *it = item_of(w->d, old->chunk_index);
+	int64_t bank_no = w->d->bank->bank_no;
+	struct hs_unit_meta now = *old;
 	bool changed;
 
-	HS_TRY(hs_json_load(pool, v[2].s, &tags, err));
-	old = hs_json_strs(pool, tags);
-	if (strcmp(scope_key(pool, v[4].s, &old), scope_key(pool, scopes, &it->tags)) != 0)
-		kept->swept[kept->n_swept++] = no;
-	if (!hs_str_eq(metadata, v[3].s) || !hs_str_eq(scopes, v[4].s))
-		HS_TRY(hs_db_exec(db, sql[SQL_META],
-			HS_BINDS(hs_b_str(metadata), hs_b_str(scopes), hs_b_int(bank_no),
-				hs_b_int(no)),
-			NULL, err));
-	return hs_unit_retag(db, pool, bank_no, w->stamp_us, no, &old, &it->tags, &changed, err);
+	now.metadata = it->metadata && json_object_size(it->metadata)
+			       ? hs_json_text(pool, it->metadata)
+			       : NULL;
+	if (it->observation_scopes)
+		now.observation_scopes = hs_json_text(pool, it->observation_scopes);
+	if (strcmp(scope_key(pool, old->observation_scopes, &old->tags),
+		    scope_key(pool, now.observation_scopes, &it->tags)) != 0)
+		kept->swept[kept->n_swept++] = old->unit_no;
+	if (!hs_str_eq(now.metadata, old->metadata) ||
+		!hs_str_eq(now.observation_scopes, old->observation_scopes))
+		HS_TRY(hs_unit_set_meta(db, bank_no, &now, err));
+	return hs_unit_retag(db, pool, bank_no, w->stamp_us, old->unit_no, &old->tags, &it->tags,
+		&changed, err);
 }
 
 static enum hs_rc keep(
@@ -143,7 +131,8 @@ static enum hs_rc keep(
 	struct hs_doc_row row = new_row(w);
 	struct hs_deleted gone = {0};
 	struct kept kept;
-	struct hs_rows rows;
+	struct hs_unit_meta *units;
+	size_t n;
 
 	if (!old || strcmp(old->content_hash, w->d->hash) != 0) {
 		w->outcome = RETAIN_REPLAN;
@@ -151,11 +140,10 @@ static enum hs_rc keep(
 	}
 	row.created_us = old->created_us;
 	HS_TRY(hs_document_put(db, pool, bank_no, &row, err));
-	HS_TRY(hs_db_select(db, pool, sql[SQL_UNITS],
-		HS_BINDS(hs_b_int(bank_no), hs_b_str(w->d->document_id)), &rows, err));
-	kept = (struct kept){HS_NEW_ARRAY(pool, int64_t, rows.n + 1), 0};
-	for (size_t i = 0; i < rows.n; i++)
-		HS_TRY(keep_unit(db, w, hs_row(&rows, i), &kept, err));
+	HS_TRY(hs_units_of_document(db, pool, bank_no, w->d->document_id, &units, &n, err));
+	kept = (struct kept){HS_NEW_ARRAY(pool, int64_t, n + 1), 0};
+	for (size_t i = 0; i < n; i++)
+		HS_TRY(keep_unit(db, w, &units[i], &kept, err));
 	if (!kept.n_swept)
 		return HS_OK;
 	HS_TRY(hs_observation_sweep(db, pool, bank_no, kept.swept, kept.n_swept, &gone, err));

@@ -11,11 +11,17 @@
 #include "store/posting.h"
 #include "store/vector.h"
 
-enum { SQL_RETAG, SQL_TAGS_CLEAR };
+enum { SQL_RETAG, SQL_TAGS_CLEAR, SQL_OF_DOCUMENT, SQL_META };
 static const char *const sql[] = {
 	[SQL_RETAG] =
 		"UPDATE memory_units SET tags = ?, updated_at = ? WHERE bank_no = ? AND unit_no = ?",
 	[SQL_TAGS_CLEAR] = "DELETE FROM unit_tags WHERE bank_no = ? AND unit_no = ?",
+	[SQL_OF_DOCUMENT] =
+		("SELECT unit_no, COALESCE(chunk_index, -1), tags, metadata, observation_scopes "
+		 "FROM memory_units WHERE bank_no = ? AND document_id = ? ORDER BY unit_no"),
+	[SQL_META] =
+		("UPDATE memory_units SET metadata = ?, observation_scopes = ? "
+		 "WHERE bank_no = ? AND unit_no = ?"),
 };
 HS_SQL_LIST(hs_memory_sql, sql);
 
@@ -426,4 +432,35 @@ enum hs_rc hs_unit_retag(struct hs_db *db, struct hs_pool *pool, int64_t bank_no
 		HS_TRY(hs_bulk_add(&b,
 			HS_BINDS(hs_b_int(bank_no), hs_b_str(now.v[i]), hs_b_int(unit_no)), err));
 	return hs_bulk_end(&b, err);
+}
+
+/* ---- facts of a document that is kept ---- */
+
+static const struct hs_col meta_cols[] = {
+	HS_COL_INT(struct hs_unit_meta, unit_no),
+	HS_COL_INT(struct hs_unit_meta, chunk_index),
+	HS_COL_STRS(struct hs_unit_meta, tags),
+	HS_COL_STR(struct hs_unit_meta, metadata),
+	HS_COL_STR(struct hs_unit_meta, observation_scopes),
+};
+
+enum hs_rc hs_units_of_document(struct hs_db *db, struct hs_pool *pool, int64_t bank_no,
+	const char *document_id, struct hs_unit_meta **ret, size_t *ret_n, struct hs_err *err)
+{
+	struct hs_rows rows;
+
+	HS_TRY(hs_db_select(db, pool, sql[SQL_OF_DOCUMENT],
+		HS_BINDS(hs_b_int(bank_no), hs_b_str(document_id)), &rows, err));
+	*ret = hs_rows_read(pool, meta_cols, HS_COUNT(meta_cols), sizeof(**ret), &rows);
+	*ret_n = rows.n;
+	return HS_OK;
+}
+
+enum hs_rc hs_unit_set_meta(
+	struct hs_db *db, int64_t bank_no, const struct hs_unit_meta *u, struct hs_err *err)
+{
+	return hs_db_exec(db, sql[SQL_META],
+		HS_BINDS(hs_b_str(u->metadata), hs_b_str(u->observation_scopes), hs_b_int(bank_no),
+			hs_b_int(u->unit_no)),
+		NULL, err);
 }

@@ -74,6 +74,21 @@ HS_MUST enum hs_rc hs_units_find(struct hs_db *db, struct hs_pool *pool, int64_t
 HS_MUST enum hs_rc hs_units_live(struct hs_db *db, struct hs_pool *pool, int64_t bank_no,
 	const int64_t *unit_nos, size_t n, int64_t **ret, size_t *ret_n, struct hs_err *err);
 
+/* What a retain of the same text may change on a stored fact. */
+struct hs_unit_meta {
+	int64_t unit_no;
+	int64_t chunk_index;             /* -1 = none */
+	struct hs_strs tags;
+	const char *metadata;            /* JSON text or NULL */
+	const char *observation_scopes;  /* JSON text or NULL */
+};
+/* The facts of a document, oldest first; in the pool. */
+HS_MUST enum hs_rc hs_units_of_document(struct hs_db *db, struct hs_pool *pool, int64_t bank_no,
+	const char *document_id, struct hs_unit_meta **ret, size_t *ret_n, struct hs_err *err);
+/* Write metadata and scopes; neither moves updated_at. */
+HS_MUST enum hs_rc hs_unit_set_meta(
+	struct hs_db *db, int64_t bank_no, const struct hs_unit_meta *u, struct hs_err *err);
+
 /* Bookkeeping: consolidated_at (failed: consolidation_failed_at) = at_us; HS_TIME_NONE clears both.
  * updated_at stays. */
 HS_MUST enum hs_rc hs_units_mark(struct hs_db *db, struct hs_pool *pool, int64_t bank_no,
