@@ -9,6 +9,8 @@
 #include "engine/trigger.h"
 #include "json/json.h"
 
+#define SHOWN_CHARS 100 /* of a refused text */
+
 /* The word in lower case when it is a budget, else what unknown words mean. */
 static const char *budget(struct hs_pool *pool, const char *given, const char *otherwise)
 {
@@ -27,9 +29,9 @@ enum hs_rc mcp_time(struct mcp_call *k, const char *text, int64_t *ret_us)
 		return HS_OK;
 	if (!hs_time_parse(text, ret_us))
 		return hs_fail(k->err, HS_E_BAD_REQUEST,
-			"Invalid timestamp format '%.100s'. Expected ISO format like '2024-01-15T10:30:00' or "
+			"Invalid timestamp format '%s'. Expected ISO format like '2024-01-15T10:30:00' or "
 			"'2024-01-15T10:30:00Z'",
-			text);
+			hs_utf8_cut(k->c->pool, text, SHOWN_CHARS));
 	if (hs_time_is_placeholder(*ret_us))
 		return hs_fail(k->err, HS_E_BAD_REQUEST,
 			"Timestamp year %d is a placeholder, not a date.",

@@ -8,6 +8,7 @@
 
 #define MIN_TOKENS 256
 #define MAX_TOKENS 8192
+#define SHOWN_CHARS 100 /* of a refused text */
 
 static enum hs_rc missing(struct mcp_call *k, const char *id)
 {
@@ -214,8 +215,8 @@ static enum hs_rc check_values(struct mcp_call *k, const struct change_args *a, 
 		known = strcmp(a->tags_match, hs_tags_match_names[i]) == 0;
 	if (!known)
 		return hs_fail(k->err, HS_E_BAD_REQUEST,
-			"tags_match must be one of any, all, any_strict, all_strict, exact, got '%.100s'",
-			a->tags_match);
+			"tags_match must be one of any, all, any_strict, all_strict, exact, got '%s'",
+			hs_utf8_cut(k->c->pool, a->tags_match, SHOWN_CHARS));
 	return HS_OK;
 }
 

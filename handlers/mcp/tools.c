@@ -91,11 +91,25 @@ bool mcp_unavailable(enum hs_rc rc)
 
 /* ---- which tools are offered ---- */
 
-/* A bank that does not exist yet lets everything through. */
+static bool passes(const struct mcp_filter *f, const char *name)
+{
+	return f->all || hs_strs_has(&f->names, name);
+}
+
+/* An empty list of the server is none at all, one of a bank lets nothing through. */
+static struct mcp_filter server_filter(const struct hs_config *cfg)
+{
+	struct mcp_filter f = {.names = hs_cfg_list(cfg, HS_S_mcp_enabled_tools)};
+
+	f.all = f.names.n == 0;
+	return f;
+}
+
+/* The bank's own list; a bank that has none, or does not exist yet, lets everything through. */
 static enum hs_rc read_filter(struct mcp *m, const char *bank_id, struct mcp_filter *ret)
 {
 	struct hs_ctx *c = m->c;
-	struct hs_config *cfg;
+	json_t *overrides, *list;
 	struct hs_bank bank;
 	enum hs_rc rc = hs_bank_find(c->db, c->pool, bank_id, &bank, &c->err);
 
@@ -105,24 +119,17 @@ static enum hs_rc read_filter(struct mcp *m, const char *bank_id, struct mcp_fil
 		return HS_OK;
 	}
 	HS_TRY(rc);
-	HS_TRY(hs_bank_config(c->pool, c->cfg, &bank, &cfg, &c->err));
-	ret->all = hs_cfg_null(cfg, HS_S_mcp_enabled_tools);
-	ret->names = hs_cfg_list(cfg, HS_S_mcp_enabled_tools);
+	HS_TRY(hs_json_load(c->pool, bank.config, &overrides, &c->err));
+	list = hs_json_arr(overrides, hs_settings[HS_S_mcp_enabled_tools].name);
+	ret->all = list == NULL;
+	ret->names = hs_json_strs(c->pool, list);
 	return HS_OK;
-}
-
-static bool passes(const struct mcp_filter *f, const char *name)
-{
-	return f->all || hs_strs_has(&f->names, name);
 }
 
 /* What the address, the server's own list and the session bank's list let through. */
 static enum hs_rc offered(struct mcp *m, const struct mcp_tool *t, bool *ret)
 {
-	struct mcp_filter server = {
-		.all = hs_cfg_null(m->c->cfg, HS_S_mcp_enabled_tools),
-		.names = hs_cfg_list(m->c->cfg, HS_S_mcp_enabled_tools),
-	};
+	struct mcp_filter server = server_filter(m->c->cfg);
 
 	if (!m->session) {
 		struct mcp_filter *f = HS_NEW(m->c->pool, struct mcp_filter);

@@ -11,6 +11,7 @@ static const char *const update_modes[] = {"replace", "append", NULL};
 /* ---- readers of an item ---- */
 
 #define EMPTY_CONTENT "content cannot be empty"
+#define SHOWN_CHARS 100 /* of a refused text */
 
 /* One block's text; NULL with a fault when it is no text block. */
 static const char *block_text(struct hs_check *ck, json_t *block)
@@ -88,9 +89,9 @@ static void read_timestamp(struct hs_check *ck, const struct hs_field *f, json_t
 	}
 	if (!hs_time_parse(s, &t->us)) {
 		hs_check_value_error(ck, v,
-			"Invalid timestamp/event_date format: '%.100s'. Expected an ISO 8601 date-time, "
+			"Invalid timestamp/event_date format: '%s'. Expected an ISO 8601 date-time, "
 			"for example 2024-01-15T10:30:00Z, or 'unset'",
-			s);
+			hs_utf8_cut(hs_check_pool(ck), s, SHOWN_CHARS));
 		return;
 	}
 	if (hs_time_is_placeholder(t->us)) {

@@ -483,6 +483,16 @@ def test_mcp_case_18_and_19_the_server_chooses_tools_and_adds_to_two_texts(own_s
     assert list(one.tools()) == ["recall"]
 
 
+@pytest.mark.parametrize("value, names", [("", SINGLE), (" , ", SINGLE), ("list_banks", []), ("no_such", [])])
+def test_an_empty_list_of_the_server_is_none(own_stack, value, names):
+    s = own_stack(llm=False, worker=False, env={"HINDSIGHT_API_MCP_ENABLED_TOOLS": value})
+    bank = s.bank("b", make=True)
+    one = Mcp(s.api(), "/mcp/b/")
+    assert list(one.tools()) == names
+    ok(bank.patch("/config", {"updates": {"mcp_enabled_tools": ["recall"]}}))
+    assert list(one.tools()) == [n for n in names if n == "recall"]
+
+
 # the list
 
 def test_mcp_case_20_every_tool_is_described_and_answers_in_its_shape(api, llm, bank):
@@ -627,6 +637,10 @@ def test_mcp_case_31_retain_refuses_what_is_no_time(stack, one, bank):
                          ("0001-01-01T00:00:00Z", "Timestamp year 1 is a placeholder, not a date.")]:
         r = one.object("retain", content="x", timestamp=given)
         assert r["status"] == "error" and words in r["message"] and "operation_id" not in r
+    long = one.object("retain", content="x", timestamp="\u00e9" + "\u20ac" * 400)["message"]
+    assert "\u00e9" + "\u20ac" * 99 + "'" in long
+    items = [{"content": "x", "timestamp": "\u20ac" * 400}]
+    assert bank.post("/memories", {"items": items}).detail[0]["type"] == "value_error"
     assert one.object("list_operations")["total"] == 0
     for given in ["2024-01-15T10:30:00", "2024-01-15T10:30:00Z"]:
         bank.wait(one.object("retain", content=given, timestamp=given)["operation_id"])
