@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/id.h"
 #include "base/log.h"
+#include "base/metrics.h"
 #include "config.h"
 #include "store/schema.h"
 
@@ -88,6 +89,14 @@ static void make_id(struct worker *w)
 		(long)getpid(), random);
 }
 
+/* The counters stand in one file with those of the programs. */
+static void open_metrics(struct worker *w)
+{
+	const char *dir = hs_cfg_str(w->cfg, HS_S_run_dir);
+
+	hs_metrics_open(hs_str_empty(dir) ? NULL : hs_pool_printf(w->pool, "%s/metrics", dir));
+}
+
 static enum hs_rc load(
 	struct worker *w, const struct options *o, const char *program, struct hs_err *err)
 {
@@ -102,6 +111,7 @@ static enum hs_rc load(
 	w->purging = o->drain;
 	w->lease_s = hs_cfg_int(cfg, HS_S_worker_lease_seconds);
 	make_id(w);
+	open_metrics(w);
 	HS_TRY(hs_llm_new(w->pool, cfg, &w->llm, err));
 	HS_TRY(hs_embedder_new(w->pool, cfg, &w->embedder, err));
 	w->db = hs_db_new(cfg);

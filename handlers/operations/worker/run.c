@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/metrics.h"
 #include "engine/jobs.h"
 #include "json/json.h"
 
@@ -240,6 +241,16 @@ static enum hs_rc run_job(struct job *j, json_t **ret_metadata, struct hs_err *e
 	return rc;
 }
 
+/* Retries, deferrals and what was handed back are not counted: they will end later. */
+static void count(const struct job *j, const char *end, int64_t took_us)
+{
+	bool completed = hs_str_eq(end, "completed");
+
+	if (completed || hs_str_eq(end, "failed"))
+		hs_metrics_operation(
+			j->op.operation_type, "worker", NULL, NULL, completed, took_us);
+}
+
 static void do_job(struct job *j)
 {
 	int64_t began = hs_mono_us();
@@ -253,6 +264,7 @@ static void do_job(struct job *j)
 	err.rc = rc;
 	if (rc != HS_E_CLAIM_LOST)
 		end = write_end(j, rc, &err, metadata);
+	count(j, end, hs_mono_us() - began);
 	hs_log(rc == HS_OK || rc == HS_E_CANCELLED || rc == HS_E_DEFERRED ? HS_LOG_INFO
 									  : HS_LOG_WARN,
 		"job",
