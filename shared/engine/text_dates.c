@@ -7,6 +7,7 @@
 
 #define WORDS_MAX 400 /* of a sentence; dates further on are not looked for */
 #define WORD_BYTES 12
+#define AHEAD_US (92 * HS_DAY_US) /* a day without a year may lie this far ahead */
 
 /* A piece of the sentence: a word or a number with what stands before it. */
 struct piece {
@@ -191,12 +192,14 @@ static bool span_of(struct found f, int64_t anchor_us, int64_t *ret_start, int64
 	int last;
 
 	if (!f.year) {
+		int64_t latest_us = anchor_us + AHEAD_US;
+
 		if (anchor_us == HS_TIME_NONE || !f.day)
 			return false;
-		f.year = hs_civil_from_us(anchor_us).year;
+		f.year = hs_civil_from_us(latest_us).year;
 		if (f.year < 2 || f.day > hs_days_in_month(f.year, f.month))
 			return false;
-		if (midnight(f.year, f.month, f.day) > anchor_us)
+		if (midnight(f.year, f.month, f.day) > latest_us)
 			f.year--;
 	}
 	last = f.month ? hs_days_in_month(f.year, f.month) : 31;

@@ -139,6 +139,9 @@ static void dates_are_recognised(void **state)
 		{"since 2021 or so", "2021-01-01", "2021-12-31T23:59:59"},
 		{"on June 5th", "2023-06-05", "2023-06-05"},
 		{"on December 24", "2022-12-24", "2022-12-24"},
+		{"it comes on the 16th of July", "2023-07-16", "2023-07-16"},
+		{"from October 15th on", "2023-10-15", "2023-10-15"},
+		{"on October 16th", "2022-10-16", "2022-10-16"},
 		{"we went there yesterday", "2023-07-14", "2023-07-14"},
 		{"last week was hard", "2023-07-08", "2023-07-08"},
 		{"30 February 2023", "2023-02-01", "2023-02-28T23:59:59"},
@@ -161,6 +164,12 @@ static void dates_are_recognised(void **state)
 		assert_int_equal(start, at(cases[i].start));
 		assert_int_equal(end, at(cases[i].end));
 	}
+	int64_t start, end;
+
+	assert_true(hs_text_date("on January 5th", at("2023-12-20T12:00:00"), &start, &end));
+	assert_int_equal(start, at("2024-01-05"));
+	assert_true(hs_text_date("on December 30th", at("2024-01-05T12:00:00"), &start, &end));
+	assert_int_equal(start, at("2023-12-30"));
 	assert_false(hs_text_date("yesterday, on June 5th", HS_TIME_NONE, &(int64_t){0}, &(int64_t){0}));
 }
 
