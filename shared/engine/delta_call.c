@@ -50,8 +50,8 @@ static const char *shown_json(
 }
 
 /* Hide further blocks, from the end on, until about `spare` tokens are saved. */
-static void hide(struct hs_pool *pool, const struct hs_document *doc, size_t spare,
-	struct hs_strs *hidden)
+static void hide(
+	struct hs_pool *pool, const struct hs_document *doc, size_t spare, struct hs_strs *hidden)
 {
 	size_t seen = 0, saved = 0;
 
@@ -146,8 +146,8 @@ static void prepare(struct editing *e, size_t *at)
 	if (e->hidden.n > e->out->hidden)
 		e->out->hidden = e->hidden.n;
 	used = fixed + hs_tokens(in.document) + reserve();
-	in.facts = facts_that_fit(e,
-		reserve() + (used < HS_DELTA_INPUT ? HS_DELTA_INPUT - used : 0), at);
+	in.facts = facts_that_fit(
+		e, reserve() + (used < HS_DELTA_INPUT ? HS_DELTA_INPUT - used : 0), at);
 	hs_prompt_delta(e->pool, &in, &prompt);
 	e->messages = hs_json_keep(e->pool, hs_prompt_messages(e->pool, &prompt));
 	e->schema = prompt.schema;
@@ -274,8 +274,7 @@ static const char *map_of(const struct editing *e, const struct reply *r)
 
 static void add_message(struct editing *e, const char *role, const char *text)
 {
-	json_array_append_new(
-		e->messages, json_pack("{s:s, s:s}", "role", role, "content", text));
+	json_array_append_new(e->messages, json_pack("{s:s, s:s}", "role", role, "content", text));
 }
 
 static enum hs_rc ask_again(
@@ -285,8 +284,7 @@ static enum hs_rc ask_again(
 
 	add_message(e, "assistant", *first->text ? first->text : "(nothing)");
 	add_message(e, "user",
-		hs_prompt_delta_reask(
-			e->pool, &faults, misshapen(first) ? "" : map_of(e, first)));
+		hs_prompt_delta_reask(e->pool, &faults, misshapen(first) ? "" : map_of(e, first)));
 	return ask(e, ret, err);
 }
 

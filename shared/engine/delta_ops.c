@@ -49,9 +49,9 @@ static int64_t resolve_block(struct apply *a, const struct hs_doc_section *s, co
 	a->reason = hs_pool_printf(a->pool, "unknown block_id: %s", id);
 	for (size_t i = 0; i < a->doc->n; i++)
 		if (find_block(&a->doc->sections[i], id) >= 0)
-			a->reason = hs_pool_printf(a->pool,
-				"block_id %s belongs to section %s, not %s", id,
-				a->doc->sections[i].id, s->id);
+			a->reason =
+				hs_pool_printf(a->pool, "block_id %s belongs to section %s, not %s",
+					id, a->doc->sections[i].id, s->id);
 	return -1;
 }
 
@@ -146,8 +146,8 @@ static void put_block(
 	if (s->n_blocks == s->cap_blocks) {
 		size_t cap = s->cap_blocks ? 2 * s->cap_blocks : 8;
 
-		s->blocks = hs_pool_regrow(a->pool, s->blocks, s->n_blocks * sizeof(block),
-			cap * sizeof(block));
+		s->blocks = hs_pool_regrow(
+			a->pool, s->blocks, s->n_blocks * sizeof(block), cap * sizeof(block));
 		s->cap_blocks = cap;
 	}
 	memmove(&s->blocks[at + 1], &s->blocks[at], (s->n_blocks - at) * sizeof(block));
@@ -156,8 +156,7 @@ static void put_block(
 }
 
 /* A new block, or rows that join the table in front of them. */
-static void insert_text(
-	struct apply *a, struct hs_doc_section *s, size_t at, const char *given)
+static void insert_text(struct apply *a, struct hs_doc_section *s, size_t at, const char *given)
 {
 	const char *text = edge_trim(a->pool, given);
 	struct hs_doc_block *before = at ? &s->blocks[at - 1] : NULL;
@@ -174,8 +173,7 @@ static void add_texts(struct apply *a, struct hs_doc_section *s, const struct hs
 {
 	for (size_t i = 0; i < texts->n; i++)
 		if (!hs_str_blank(texts->v[i]))
-			put_block(a, s, s->n_blocks,
-				new_block(a, edge_trim(a->pool, texts->v[i])));
+			put_block(a, s, s->n_blocks, new_block(a, edge_trim(a->pool, texts->v[i])));
 }
 
 /* ---- the operations; each gets the section that it names ---- */
@@ -291,8 +289,8 @@ static void add_section(struct apply *a, const struct hs_delta_op *op, struct hs
 	if (op->after_section_id) {
 		after = resolve_after(a, op->after_section_id);
 		if (!after) {
-			a->reason = hs_pool_printf(a->pool, "unknown after_section_id: %s",
-				op->after_section_id);
+			a->reason = hs_pool_printf(
+				a->pool, "unknown after_section_id: %s", op->after_section_id);
 			return;
 		}
 	}
@@ -327,8 +325,8 @@ static void apply_one(struct apply *a, const struct hs_delta_op *op)
 	if (op->kind != HS_DELTA_ADD_SECTION) {
 		s = find_section(a->doc, op->section_id);
 		if (!s)
-			a->reason = hs_pool_printf(
-				a->pool, "unknown section_id: %s", op->section_id);
+			a->reason =
+				hs_pool_printf(a->pool, "unknown section_id: %s", op->section_id);
 		else if (kinds[op->kind].needs_text && hs_str_blank(op->text))
 			a->reason = "block text is empty";
 	}
@@ -348,8 +346,8 @@ static struct hs_document copy(struct hs_pool *pool, const struct hs_document *d
 		struct hs_doc_section *s = &d.sections[i];
 
 		if (s->n_blocks)
-			s->blocks = hs_pool_memdup(
-				pool, s->blocks, s->n_blocks * sizeof(*s->blocks));
+			s->blocks =
+				hs_pool_memdup(pool, s->blocks, s->n_blocks * sizeof(*s->blocks));
 		s->cap_blocks = s->n_blocks;
 	}
 	return d;

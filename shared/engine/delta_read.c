@@ -284,8 +284,8 @@ void hs_delta_read_value(struct hs_pool *pool, json_t *v, struct hs_delta_list *
 		return;
 	}
 	if (json_array_size(list) > HS_DELTA_OPS) {
-		ret->unreadable = hs_pool_printf(
-			pool, "more than %d operations in one reply", HS_DELTA_OPS);
+		ret->unreadable =
+			hs_pool_printf(pool, "more than %d operations in one reply", HS_DELTA_OPS);
 		return;
 	}
 	ret->n = json_array_size(list);

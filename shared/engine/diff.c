@@ -150,8 +150,8 @@ static void print_line(struct hs_buf *out, char sign, const struct line *l)
 }
 
 /* One hunk: lines i to i_end of a, j to j_end of b. */
-static void print_hunk(struct hs_buf *out, const struct diff *d, size_t i, size_t i_end, size_t j,
-	size_t j_end)
+static void print_hunk(
+	struct hs_buf *out, const struct diff *d, size_t i, size_t i_end, size_t j, size_t j_end)
 {
 	hs_buf_str(out, "\n@@ -");
 	range(out, i, i_end - i);

@@ -56,8 +56,8 @@ static void know(struct edits *e, const char *line)
 	if (e->n_known == e->cap_known) {
 		size_t cap = e->cap_known ? 2 * e->cap_known : 32;
 
-		e->known = hs_pool_regrow(e->pool, e->known, e->n_known * sizeof(*e->known),
-			cap * sizeof(*e->known));
+		e->known = hs_pool_regrow(
+			e->pool, e->known, e->n_known * sizeof(*e->known), cap * sizeof(*e->known));
 		e->cap_known = cap;
 	}
 	e->known[e->n_known++] = hs_gist_of(e->pool, statement(line));
@@ -87,7 +87,8 @@ static bool is_outdated(const struct edits *e, const char *line)
 
 		if (strstr(c->now, said))
 			continue;
-		if (strstr(c->before, said) || (!hs_str_blank(c->before) && strstr(said, c->before)))
+		if (strstr(c->before, said) ||
+			(!hs_str_blank(c->before) && strstr(said, c->before)))
 			return true;
 	}
 	return false;
@@ -148,8 +149,8 @@ static const struct hs_doc_section *named_section(const struct edits *e, const c
 	return NULL;
 }
 
-static void add_line(
-	struct edits *e, struct additions *all, size_t *n, const struct hs_doc_section *to, const char *line)
+static void add_line(struct edits *e, struct additions *all, size_t *n,
+	const struct hs_doc_section *to, const char *line)
 {
 	size_t i = 0;
 
@@ -160,8 +161,8 @@ static void add_line(
 	hs_buf_printf(all[i].text, "%s%s", all[i].text->len ? "\n" : "", line);
 }
 
-static void write_additions(struct edits *e, const struct hs_doc_section *from,
-	const struct additions *all, size_t n)
+static void write_additions(
+	struct edits *e, const struct hs_doc_section *from, const struct additions *all, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		const char *text = all[i].text->data;
@@ -170,8 +171,9 @@ static void write_additions(struct edits *e, const struct hs_doc_section *from,
 			add_op(e, json_pack("{s:s, s:s, s:s}", "op", "append_block", "section_id",
 					  all[i].to->id, "text", text));
 		else
-			add_op(e, json_pack("{s:s, s:s, s:i, s:[s]}", "op", "add_section", "heading",
-					  from->heading, "level", from->level, "blocks", text));
+			add_op(e,
+				json_pack("{s:s, s:s, s:i, s:[s]}", "op", "add_section", "heading",
+					from->heading, "level", from->level, "blocks", text));
 	}
 }
 

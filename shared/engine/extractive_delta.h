@@ -2,8 +2,8 @@
  * extractive_delta - edit operations made without a model, from stored text alone.
  *
  * Floor:   engine; pure. Rules: DESIGN 6; the operations go the way of a model's (delta_ops.h).
- * Adds:    bullets of the window's document that the standing one does not say yet, to the section of
- *          the same heading, else to one whose heading the bullet names, else in a new section.
+ * Adds:    bullets of the window's document that the standing one does not say yet: to the section
+ *          of the same heading, else to one whose heading the bullet names, else in a new section.
  * Removes: bullets that quote a memory whose text has changed since.
  * Owns:    the result is kept by the pool.
  */

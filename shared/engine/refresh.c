@@ -90,7 +90,7 @@ static enum hs_rc resolve(struct hs_refreshing *r, struct hs_err *err)
 	return HS_OK;
 }
 
-/* Siblings alone count only while the own body is unwritten, else "nothing new" could not be free. */
+/* Siblings alone count only while the own body is unwritten: "nothing new" must be free. */
 static enum hs_rc in_reach(const struct hs_refreshing *r, bool *ret, struct hs_err *err)
 {
 	*ret = r->memories_in_reach;
@@ -200,7 +200,7 @@ void hs_refresh_preserve(struct hs_refreshing *r, const char *warning)
 	hs_refresh_warn(r, warning);
 }
 
-/* Final text of a full run; an answer that says "nothing found" is written where nothing stands yet. */
+/* An answer that says "nothing found" is written only where nothing stands yet. */
 static void take_answer(struct hs_refreshing *r)
 {
 	bool found = r->out.retrieved && r->out.answer_found;
@@ -245,7 +245,8 @@ enum hs_rc hs_refresh_produce(struct hs_refreshing *r, struct hs_err *err)
 		return hs_refresh_failed(r, HS_FAILED_ERROR, reason_of(rc), rc);
 	if (!reach) {
 		r->skipped = "no_sources_in_scope";
-		hs_refresh_preserve(r, "nothing in the scope of this model can be read; no model was called");
+		hs_refresh_preserve(
+			r, "nothing in the scope of this model can be read; no model was called");
 		return HS_OK;
 	}
 	if (hs_mind_for(r->cfg, "mental_model_refresh") == HS_MIND_NONE)

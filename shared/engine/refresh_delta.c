@@ -47,8 +47,8 @@ static struct hs_strs fact_lines(const struct hs_refreshing *r)
 /* The text that an earlier run kept of this memory; NULL when it kept none. */
 static const char *text_before(const struct hs_refreshing *r, const struct hs_reflect_fact *f)
 {
-	json_t *list = json_object_get(json_object_get(r->stored, "based_on"),
-		f->type ? f->type : "world");
+	json_t *list = json_object_get(
+		json_object_get(r->stored, "based_on"), f->type ? f->type : "world");
 	json_t *v;
 	size_t i;
 
@@ -73,8 +73,8 @@ static void edit_extractive(
 		if (before && f->text && strcmp(before, f->text) != 0)
 			changed[n++] = (struct hs_changed_text){before, f->text};
 	}
-	hs_delta_read_value(r->pool,
-		hs_extractive_delta(r->pool, doc, &r->out.document, changed, n), &list);
+	hs_delta_read_value(
+		r->pool, hs_extractive_delta(r->pool, doc, &r->out.document, changed, n), &list);
 	hs_delta_apply(r->pool, doc, &list, NULL, ret);
 }
 
@@ -156,13 +156,11 @@ static void take_result(struct hs_refreshing *r, const struct hs_delta_result *r
 	r->ops_applied = result->applied;
 	r->ops_skipped = result->skipped;
 	if (result->n_skipped)
-		hs_refresh_warn(r,
-			hs_pool_printf(r->pool,
-				"%zu of %zu edit operations were skipped", result->n_skipped,
-				result->n_applied + result->n_skipped));
+		hs_refresh_warn(
+			r, hs_pool_printf(r->pool, "%zu of %zu edit operations were skipped",
+				   result->n_skipped, result->n_applied + result->n_skipped));
 	r->content = hs_document_render(r->pool, &result->doc);
-	r->structure =
-		hs_json_text(r->pool, hs_json_keep(r->pool, hs_document_json(&result->doc)));
+	r->structure = hs_json_text(r->pool, hs_json_keep(r->pool, hs_document_json(&result->doc)));
 	tokens = (int64_t)hs_tokens(r->content);
 	r->over_budget = tokens > r->m.max_tokens;
 	r->out.document_tokens = r->over_budget ? tokens : 0;

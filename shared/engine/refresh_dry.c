@@ -46,8 +46,8 @@ static json_t *window_json(const struct hs_refreshing *r)
 static void count(json_t *counts, const char *type, size_t n)
 {
 	if (n)
-		json_object_set_new(counts, type,
-			json_integer(hs_json_int(counts, type, 0) + (json_int_t)n));
+		json_object_set_new(
+			counts, type, json_integer(hs_json_int(counts, type, 0) + (json_int_t)n));
 }
 
 static json_t *retrieved(const struct hs_reflect_out *out)

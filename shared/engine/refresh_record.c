@@ -143,7 +143,7 @@ static json_t *time_or_null(int64_t us)
 	return json_string(text);
 }
 
-/* Tool outputs and the window are told by a dry run only: a stored trace is read with every model. */
+/* A dry run alone tells outputs and window: a stored trace is read with every model. */
 static json_t *tool_calls(const struct hs_refreshing *r, bool with_outputs)
 {
 	const struct hs_reflect_out *out = &r->out;
@@ -156,12 +156,10 @@ static json_t *tool_calls(const struct hs_refreshing *r, bool with_outputs)
 			json_pack("{s:s, s:o, s:O?, s:O?, s:o, s:o, s:I, s:I}", "tool", t->tool,
 				"reason", text_or_null(hs_json_str(t->input, "reason")), "input",
 				t->input, "output", with_outputs ? t->output : NULL, "updated_at",
-				time_or_null(with_outputs && has_window(t->tool)
-						     ? r->scope.after_us
-						     : HS_TIME_NONE),
+				time_or_null(with_outputs && has_window(t->tool) ? r->scope.after_us
+										 : HS_TIME_NONE),
 				"result_count", result_count(t->output), "duration_ms",
-				(json_int_t)t->duration_ms, "iteration",
-				(json_int_t)t->iteration));
+				(json_int_t)t->duration_ms, "iteration", (json_int_t)t->iteration));
 	}
 	return all;
 }
@@ -318,5 +316,6 @@ json_t *hs_refresh_metadata(const struct hs_refreshing *r)
 		!hs_content_unwritten(content), "based_on_counts",
 		counts(json_object_get(r->response, "based_on")), "delta_ops_applied",
 		(int)json_array_size(r->ops_applied), "delta_ops_skipped",
-		(int)json_array_size(r->ops_skipped), "outcome", hs_outcome_names[r->outcome], "failure_reason");
+		(int)json_array_size(r->ops_skipped), "outcome", hs_outcome_names[r->outcome],
+		"failure_reason");
 }

@@ -2,8 +2,8 @@
  * refresh_run - the state of one refresh, shared by refresh*.c and nobody else.
  *
  * Floor:   engine.
- * Files:   refresh.c loads, parks, decides what is read and runs reflect; refresh_delta.c works what
- *          a delta run found into the document; refresh_record.c makes the JSON that is kept
+ * Files:   refresh.c loads, parks, decides what is read and runs reflect; refresh_delta.c works
+ *          what a delta run found into the document; refresh_record.c makes the JSON that is kept
  *          (reflect_response, trace, result metadata); refresh_write.c writes the result or the
  *          failure; refresh_dry.c tells what would have been written.
  */
@@ -47,8 +47,8 @@ struct hs_refreshing {
 	struct hs_strs warnings;
 	bool over_budget;
 
-	bool edited;                        /* delta: the operations were applied, even none */
-	json_t *ops_applied, *ops_skipped;  /* audit entries; NULL = no operations were asked for */
+	bool edited;                       /* delta: the operations were applied, even none */
+	json_t *ops_applied, *ops_skipped; /* audit entries; NULL = no operations were asked for */
 
 	enum hs_outcome outcome;
 	const char *reason;              /* failure_reason; NULL when it did not fail */

@@ -46,17 +46,14 @@ static const char *filled(struct hs_pool *pool, const char *text, int64_t tokens
 	return hs_str_replace(pool, text, "{limit}", number(pool, limit));
 }
 
-static void notices(
-	struct hs_pool *pool, const struct hs_delta_prompt_in *in, struct hs_message *m)
+static void notices(struct hs_pool *pool, const struct hs_delta_prompt_in *in, struct hs_message *m)
 {
 	int64_t output = in->max_tokens + in->max_tokens / 2;
 
 	if (in->tokens >= in->max_tokens)
-		add(pool, m,
-			filled(pool, hs_tpl_delta_budget_over, in->tokens, in->max_tokens));
+		add(pool, m, filled(pool, hs_tpl_delta_budget_over, in->tokens, in->max_tokens));
 	else if (in->tokens * 100 >= in->max_tokens * NEAR_PERCENT)
-		add(pool, m,
-			filled(pool, hs_tpl_delta_budget_near, in->tokens, in->max_tokens));
+		add(pool, m, filled(pool, hs_tpl_delta_budget_near, in->tokens, in->max_tokens));
 	add(pool, m,
 		filled(pool, hs_tpl_delta_output_budget, 0,
 			output < OUTPUT_LEAST ? OUTPUT_LEAST : output));
@@ -76,8 +73,7 @@ void hs_prompt_delta(
 		hs_prompt_cat(pool, "## TOPIC\n", in->name, "\n", in->topic, HS_GAP, NULL));
 	hs_block_builtin(pool, m,
 		hs_prompt_cat(pool, "## DOCUMENT\n```json\n", in->document, "\n```", HS_GAP, NULL));
-	hs_block_builtin(
-		pool, m, hs_prompt_cat(pool, "## NEW FACTS\n", in->facts, "\n", NULL));
+	hs_block_builtin(pool, m, hs_prompt_cat(pool, "## NEW FACTS\n", in->facts, "\n", NULL));
 	notices(pool, in, m);
 	hs_block_builtin(pool, m, hs_tpl_delta_task);
 }
@@ -97,8 +93,8 @@ const char *hs_prompt_delta_reask(
 	struct hs_pool *pool, const struct hs_strs *faults, const char *map)
 {
 	return hs_prompt_cat(pool, hs_tpl_delta_reask, "\n- ", hs_strs_join(pool, faults, "\n- "),
-		HS_GAP, *map ? hs_tpl_delta_reask_map : "", *map ? "\n" : "", map,
-		*map ? "\n" : "", hs_tpl_delta_reask_end, NULL);
+		HS_GAP, *map ? hs_tpl_delta_reask_map : "", *map ? "\n" : "", map, *map ? "\n" : "",
+		hs_tpl_delta_reask_end, NULL);
 }
 
 const char *hs_prompt_delta_context(void)

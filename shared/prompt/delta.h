@@ -2,8 +2,8 @@
  * delta - the prompt of the call that edits a mental model's document.
  *
  * Floor:   prompt. Rules: contract mental-models 16.1.
- * Shapes:  the system message depends on no bank but for the output language; the user message holds
- *          topic, document, facts, notices and task, in this order.
+ * Shapes:  the system message depends on no bank but for the output language; the user message
+ *          holds topic, document, facts, notices and task, in this order.
  * Owns:    everything in the pool.
  */
 #ifndef HS_PROMPT_DELTA_H
@@ -14,11 +14,11 @@
 struct hs_delta_prompt_in {
 	const struct hs_config *cfg;
 	const char *name, *topic;
-	const char *document;          /* JSON text as shown */
-	const char *facts;             /* hs_delta_fact_line each */
-	int64_t tokens, max_tokens;    /* of the document's text; what it may have */
-	bool hidden;                   /* some block texts are not shown */
-	bool strict;                   /* the provider gets the schema: no schema block */
+	const char *document;       /* JSON text as shown */
+	const char *facts;          /* hs_delta_fact_line each */
+	int64_t tokens, max_tokens; /* of the document's text; what it may have */
+	bool hidden;                /* some block texts are not shown */
+	bool strict;                /* the provider gets the schema: no schema block */
 };
 void hs_prompt_delta(
 	struct hs_pool *pool, const struct hs_delta_prompt_in *in, struct hs_prompt *ret);
