@@ -12,12 +12,14 @@
 #include "json/json.h"
 #include "llm/embed.h"
 #include "llm/llm.h"
+#include "store/automatic.h"
 #include "store/health.h"
 #include "store/operation.h"
 #include "store/schema.h"
 
 #define CALL_US (20 * HS_SECOND_US)
 #define WAITS_LONG_US (60 * HS_SECOND_US)
+#define TICK_LATE_S 300 /* timer, its random delay, a run */
 #define REQUEST_PROGRAMS 4 /* banks, memories, mental-models, operations */
 #define REFLECT_THREADS 64
 #define WORKER_EXTRA 3 /* main, leases, upkeep */
@@ -300,6 +302,45 @@ static void check_queue(struct check *c)
 		say(c, GOOD, "queue", text, NULL);
 }
 
+/* ---- what refreshes by itself ---- */
+
+static void say_schedules(struct check *c, const struct hs_auto_counts *n)
+{
+	int64_t every_s = hs_cfg_int(c->a->cfg, HS_S_mental_model_refresh_tick_seconds);
+	int64_t late_us = (every_s + TICK_LATE_S) * HS_SECOND_US;
+	const char *text = TEXT(c, "%" PRId64 " mental models have one", n->scheduled);
+
+	if (n->scheduled > 0 && every_s == 0)
+		say(c, NOTE, "schedules", TEXT(c, "%s, but nobody is to look at them", text),
+			"set mental_model_refresh_tick_seconds");
+	else if (n->scheduled > 0 &&
+		(n->tick_us == HS_TIME_NONE || hs_now_us() - n->tick_us > late_us))
+		say(c, BAD, "schedules", TEXT(c, "%s, but nothing looks at them", text),
+			"enable hindsight-refresh-tick.timer, or run hindsight-refresh-tick every "
+			"minute");
+	else
+		say(c, GOOD, "schedules", text, NULL);
+}
+
+static void check_triggers(struct check *c)
+{
+	struct hs_auto_counts n;
+	struct hs_err err;
+
+	if (!c->database)
+		return;
+	hs_err_clear(&err);
+	if (hs_auto_count(c->db, c->a->pool, &n, &err) != HS_OK) {
+		say_error(c, "schedules", &err, NULL);
+		return;
+	}
+	say_schedules(c, &n);
+	if (n.paused > 0)
+		say(c, NOTE, "paused",
+			TEXT(c, "%" PRId64 " mental models wait after a failed refresh", n.paused),
+			"refresh them by hand: a success starts their triggers again");
+}
+
 static void check_banks(struct check *c)
 {
 	int64_t banks, purging;
@@ -323,7 +364,8 @@ static void check_banks(struct check *c)
 int admin_check(struct admin *a)
 {
 	static void (*const steps[])(struct check * c) = {check_folders, check_database,
-		check_provider, check_embedder, check_vectors, check_banks, check_queue};
+		check_provider, check_embedder, check_vectors, check_banks, check_queue,
+		check_triggers};
 	struct check c = {.a = a, .db = hs_db_new(a->cfg)};
 
 	say(&c, GOOD, "settings", "the configuration can be read", NULL);

@@ -232,7 +232,7 @@ enum hs_rc hs_tick_run(struct hs_db *db, const struct hs_config *cfg, bool *ret_
 	*ret = (struct hs_tick){0};
 	if (every_s <= 0 || !hs_automatic_possible(cfg))
 		return HS_OK;
-	HS_TRY(hs_state_claim(db, "last_refresh_tick", every_s, ret_mine, err));
+	HS_TRY(hs_state_claim(db, HS_TICK_STATE, every_s, ret_mine, err));
 	if (!*ret_mine)
 		return HS_OK;
 	HS_TRY(hs_tick_look(db, hs_now_us(), ret, err));

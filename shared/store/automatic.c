@@ -7,7 +7,7 @@
 	"m.bank_no, m.id, m.name, m.tags, m.trigger_json, m.last_refreshed_at,"                    \
 	" m.last_memory_seen_at, m.read_until, m.last_refresh_failed_at, m.last_full_refreshed_at"
 
-enum { SQL_AFTER_CONSOLIDATION, SQL_SCHEDULED };
+enum { SQL_AFTER_CONSOLIDATION, SQL_SCHEDULED, SQL_COUNT };
 
 static const char *const sql[] = {
 	[SQL_AFTER_CONSOLIDATION] =
@@ -19,6 +19,10 @@ static const char *const sql[] = {
 			  " FORCE INDEX (mental_models_cron) WHERE m.has_cron = 1"
 			  " AND (m.bank_no > ? OR (m.bank_no = ? AND m.id > ?))"
 			  " AND m.last_refresh_failed_at IS NULL ORDER BY m.bank_no, m.id LIMIT ?",
+	[SQL_COUNT] = "SELECT (SELECT COUNT(*) FROM mental_models WHERE has_cron = 1),"
+		      " (SELECT COUNT(*) FROM mental_models WHERE last_refresh_failed_at IS NOT NULL"
+		      " AND (has_cron = 1 OR after_consolidation = 1)),"
+		      " (SELECT updated_at FROM server_state WHERE name = '" HS_TICK_STATE "')",
 };
 HS_SQL_LIST(hs_automatic_sql, sql);
 
@@ -161,4 +165,19 @@ enum hs_rc hs_auto_checked(struct hs_db *db, struct hs_pool *pool, const struct 
 	struct checking c = {pool, v, n, now_us};
 
 	return n > 0 ? hs_tx_run(db, check_in_tx, &c, err) : HS_OK;
+}
+
+enum hs_rc hs_auto_count(struct hs_db *db, struct hs_pool *pool, struct hs_auto_counts *ret,
+	struct hs_err *err)
+{
+	static const struct hs_col cols[] = {
+		HS_COL_INT(struct hs_auto_counts, scheduled),
+		HS_COL_INT(struct hs_auto_counts, paused),
+		HS_COL_TIME(struct hs_auto_counts, tick_us),
+	};
+	struct hs_rows rows;
+
+	HS_TRY(hs_db_select(db, pool, sql[SQL_COUNT], HS_NO_BINDS, &rows, err));
+	hs_row_read(pool, cols, HS_COUNT(cols), rows.v, ret);
+	return HS_OK;
 }

@@ -36,6 +36,17 @@ HS_MUST enum hs_rc hs_auto_open(struct hs_db *db, struct hs_pool *pool,
 HS_MUST enum hs_rc hs_auto_checked(struct hs_db *db, struct hs_pool *pool,
 	const struct hs_mm *const *v, size_t n, int64_t now_us, struct hs_err *err);
 
+/* hs_state_claim's name of the tick. */
+#define HS_TICK_STATE "last_refresh_tick"
+/* For `check`. */
+struct hs_auto_counts {
+	int64_t scheduled;             /* models with a schedule */
+	int64_t paused;                /* that refresh by themselves, but failed last */
+	int64_t tick_us;               /* HS_TIME_NONE = never */
+};
+HS_MUST enum hs_rc hs_auto_count(struct hs_db *db, struct hs_pool *pool, struct hs_auto_counts *ret,
+	struct hs_err *err);
+
 extern const struct hs_sql_list hs_automatic_sql;
 
 #endif

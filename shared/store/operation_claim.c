@@ -99,8 +99,10 @@ static const char *const sql[] = {
 		"c.parent_id = p.operation_id AND c.status IN ('pending', 'processing')) LIMIT ?"),
 	[SQL_STATE_INSERT] = ("INSERT INTO server_state (name, value, updated_at) VALUES (?, '', "
 		"UTC_TIMESTAMP(6))"),
+	/* a moment far ahead was written before the clock was set right: it counts for nothing */
 	[SQL_STATE_CLAIM] = ("UPDATE server_state SET updated_at = UTC_TIMESTAMP(6) WHERE name = "
-		"? AND updated_at <= UTC_TIMESTAMP(6) - INTERVAL ? SECOND"),
+		"? AND (updated_at <= UTC_TIMESTAMP(6) - INTERVAL ? SECOND OR "
+		"updated_at > UTC_TIMESTAMP(6) + INTERVAL 1 HOUR)"),
 	[SQL_COUNT] = ("SELECT COALESCE(SUM(status = 'pending' AND task_payload IS NOT NULL), 0), "
 		"COALESCE(SUM(status = 'pending' AND next_retry_at > UTC_TIMESTAMP(6)), 0), "
 		"COALESCE(SUM(status = 'processing'), 0), COALESCE(SUM(status = 'processing' AND "

@@ -234,6 +234,62 @@ def test_observations_switched_off_refresh_nothing(server, bank):
     assert refreshed(server, bank) == []
 
 
+@pytest.mark.parametrize("tags,wanted", [
+    (["a"], ["case10-any", "case11-any", "groups-not-x", "untagged"]),
+    (["a", "b", "c"], ["case10-any", "case10-default", "case11-any", "case12-b", "groups-not-x", "untagged"]),
+    (["b"], ["case10-any", "case12-b", "groups-not-x", "untagged"]),
+    ([], ["case13-untagged", "groups-not-x", "untagged"]),
+    (["x"], ["untagged"]),
+])
+def test_models_case_10_to_14_scopes_decide_what_is_queued(server, bank, tags, wanted):
+    """The scopes of cases 10 to 14: what consolidation queues is exactly what is shown as stale."""
+    any_b = [{"tags": ["b"], "match": "any"}]
+    models = {
+        "case10-default": ({}, ["a", "b"]),
+        "case10-any": ({"tags_match": "any"}, ["a", "b"]),
+        "case11-any": ({"tags_match": "any"}, ["a"]),
+        "case12-b": ({"tag_groups": any_b}, ["a"]),
+        "case13-untagged": ({"tag_groups": [{"tags": [], "match": "exact"}]}, ["a"]),
+        "groups-not-x": ({"tag_groups": [{"not": {"tags": ["x"]}}]}, []),
+        "case14-experience": ({"fact_types": ["experience"]}, []),
+        "untagged": ({}, []),
+    }
+    for name, (trigger, of_model) in models.items():
+        model(bank, name, {**AFTER, **trigger}, of_model)
+    bank.retain("Carol leads the design team.", tags=tags)
+    stale = sorted(m["id"] for m in ok(bank.get("/mental-models"))["items"] if m["is_stale"])
+    assert stale == wanted
+    assert consolidate(bank)["mental_models_refreshed"] == len(wanted)
+    assert refreshed(server, bank) == wanted
+
+
+def test_models_case_16_and_17_deletions_and_edits(server, bank):
+    bank.retain("Carol leads the design team.", document_id="one")
+    consolidate(bank)
+    bank.retain("Dora paints.", document_id="two")
+    consolidate(bank)
+    model(bank, "m", AFTER)
+    ok(bank.delete("/documents/two"))
+    assert not read(bank, "m")["is_stale"] and consolidate(bank)["mental_models_refreshed"] == 0
+    bank.retain("Carla leads the design team.", document_id="one")
+    assert read(bank, "m")["is_stale"] and consolidate(bank)["mental_models_refreshed"] == 1
+    assert "Carla leads" in read(bank, "m")["content"]
+
+
+def test_models_case_19_a_write_during_an_automatic_run_is_newer(server, bank, calls):
+    model(bank, "m", AFTER)
+    bank.retain("Carol leads the design team.")
+    calls.script({"when": {"tool_forced": "done"}, "times": 1, "reply": {"delay": 1.5}})
+    bank.consolidate()
+    wait_for("the closing call", lambda: [c for c in calls.chats() if c["rule"] is not None])
+    bank.retain("Dora leads the design team, too.")
+    bank.idle()
+    late = read(bank, "m")
+    assert "Dora" not in late["content"] and late["is_stale"]
+    assert consolidate(bank)["mental_models_refreshed"] == 1
+    assert "Dora" in read(bank, "m")["content"] and not read(bank, "m")["is_stale"]
+
+
 def test_models_case_11_untagged_writes_trigger_nothing(server, bank):
     model(bank, "after", {**AFTER, "tags_match": "any"}, ["a"])
     model(bank, "cron", {"refresh_cron": recent_cron(), "tags_match": "any"}, ["a"])
@@ -548,6 +604,21 @@ def test_the_tick_brings_back_work_and_finds_forgotten_facts(own_stack):
     assert len(refreshes(s, bank, "m")) == 1
     assert [r["status"] for r in s.sql("SELECT DISTINCT status FROM async_operations")] == ["completed"]
     assert "Carol leads" in read(bank, "m")["content"] and not read(bank, "m")["is_stale"]
+
+
+def test_check_tells_of_schedules_nobody_looks_at(own_stack):
+    s = own_stack(llm=False)
+    bank = s.bank(make=True)
+    assert "0 mental models have one" in s.admin("check").stdout
+    model(bank, "m", {"refresh_cron": "0 6 * * *"})
+    bad = s.admin("check", check=False)
+    assert bad.returncode == 1 and "hindsight-refresh-tick.timer" in bad.stdout
+    s.tick()
+    assert "1 mental models have one" in s.admin("check").stdout
+    s.sql("UPDATE mental_models SET last_refresh_failed_at = UTC_TIMESTAMP(6)")
+    assert "1 mental models wait after a failed refresh" in s.admin("check").stdout
+    s.sql("UPDATE server_state SET updated_at = updated_at - INTERVAL 1 HOUR WHERE name = 'last_refresh_tick'")
+    assert s.admin("check", check=False).returncode == 1
 
 
 def test_the_tick_says_when_the_database_is_away(own_stack):

@@ -711,6 +711,13 @@ static void one_host_does_upkeep_at_a_time(void **state)
 		HS_NO_BINDS);
 	OK(f, hs_state_claim(f->db, "tick", 60, &mine, &f->err));
 	assert_true(mine);
+	/* the clock was set back */
+	run(f, "UPDATE server_state SET updated_at = UTC_TIMESTAMP(6) + INTERVAL 2 DAY WHERE name = 'tick'",
+		HS_NO_BINDS);
+	OK(f, hs_state_claim(f->db, "tick", 60, &mine, &f->err));
+	assert_true(mine);
+	OK(f, hs_state_claim(f->db, "tick", 60, &mine, &f->err));
+	assert_false(mine);
 }
 
 #define T(fn) cmocka_unit_test_setup_teardown(fn, setup, fixture_teardown)
