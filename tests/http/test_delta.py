@@ -3,7 +3,7 @@ import json
 
 import pytest
 
-from stack import Stack, ok
+from stack import Stack, ok, wait_for
 
 QUERY = "Who leads the design team?"
 PRESERVED = "content_preserved_no_new_facts"
@@ -156,6 +156,29 @@ def test_models_case_29_no_facts_no_edit_call(server, bank, llm):
                         " WHERE b.bank_id = %s", bank.id)[0]["t"]
     assert stored(server, bank)["last_memory_seen_at"] == newest
     assert op["result_metadata"]["delta_ops_applied"] == 0
+
+
+def test_models_case_66_a_write_during_the_first_run_is_read_by_the_next(server, bank, llm):
+    learn(bank, "Carol leads the design team.")
+    made = ok(bank.post("/mental-models", {"id": "other", "name": "Other", "source_query": QUERY}))
+    bank.wait(made["operation_id"])
+    # a sibling alone in reach, as no memory has the tag
+    ok(bank.patch("/mental-models/other", {"tags": ["x"]}))
+    llm.reset()
+    llm.script({"scope": "reflect_tool_call", "times": 1, "reply": {"delay": 3}})
+    made = ok(bank.post("/mental-models", {"id": "m", "name": "Team page", "source_query": QUERY, "tags": ["x"],
+                                           "trigger": {"mode": "delta", "keep_trace": True}}))
+    wait_for("the agent", lambda: llm.calls("reflect_tool_call"))
+    bank.retain("Dave joined the design team.", tags=["x"])
+    assert bank.wait(made["operation_id"])["result_metadata"]["outcome"] == "content_written"
+    bank.idle()
+    model, row = read(bank), stored(server, bank)
+    assert model["last_memory_seen_at"] is None and model["is_stale"] is True
+    llm.reset()
+    dry = ok(bank.post("/mental-models/m/dry-run-refresh"))
+    assert dry["window"]["created_after"].startswith(row["read_until"].strftime("%Y-%m-%dT%H:%M:%S"))
+    assert dry["requested_mode"] == dry["effective_mode"] == "delta"
+    assert "Dave joined" in prompt(llm.calls(SCOPE)[0]).split("## NEW FACTS")[1]
 
 
 def test_directives_are_no_new_facts(server, bank, llm):
@@ -413,6 +436,25 @@ def test_edits_that_empty_the_document(server, bank, llm):
     op = refresh(bank)
     assert outcome(op) == ("failed", "refresh_failed_empty_candidate", "empty_candidate")
     assert kept(server, bank) == before
+
+
+def test_the_schema_goes_where_the_provider_takes_it(server, bank, llm, own_stack):
+    def call(bank, llm):
+        delta_model(bank, llm)
+        learn(bank, "Dave joined the design team.")
+        refresh(bank)
+        [one] = llm.calls(SCOPE)
+        return one["body"]
+
+    plain = call(bank, llm)
+    assert plain["response_format"] == {"type": "json_object"}
+    assert '"anyOf"' in plain["messages"][0]["content"]
+    strict = own_stack(settings={"llm_strict_schema_reflect": True, "llm_temperature_mental_model_refresh": 0.5})
+    sent = call(strict.bank(), strict.llm)
+    schema = sent["response_format"]["json_schema"]["schema"]
+    assert len(schema["properties"]["operations"]["items"]["anyOf"]) == 8
+    assert '"anyOf"' not in sent["messages"][0]["content"]
+    assert (plain["temperature"], sent["temperature"]) == (0.0, 0.5)
 
 
 # ---- long facts, long documents

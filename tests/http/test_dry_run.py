@@ -260,6 +260,14 @@ def test_without_a_model(own_stack):
     bank = s.bank()
     a = bank.post("/mental-models/m/dry-run-refresh")
     assert (a.status, a.detail) == (404, "Mental model m not found")
+    bank.make()
+    s.sql("INSERT INTO mental_models (bank_no, id, name, source_query, content, tags, trigger_json, max_tokens,"
+          " read_until, last_refreshed_at, created_at) SELECT bank_no, 'm', 'N', %s, '', '[]', '{}', 2048,"
+          " NOW(6), NOW(6), NOW(6) FROM banks WHERE bank_id = %s", QUERY, bank.id)
+    assert dry(bank)["outcome"] == PRESERVED
+    bank.retain("Carol leads the design team.")
+    a = bank.post("/mental-models/m/dry-run-refresh")
+    assert a.status == 400 and a.detail.startswith("Mental model refresh requires an LLM provider.")
 
 
 def test_the_built_in_provider(plain_bank):
