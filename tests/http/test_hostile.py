@@ -14,7 +14,7 @@ OPEN = {"/health", "/health/ready", "/health/live", "/version", "/v1/version", "
 # answered without a look at the body (410, as the reference since 1.1)
 GONE = {("PUT", "/v1/default/banks/{bank_id}/profile"), ("POST", "/v1/default/banks/{bank_id}/background")}
 # these take no body; one that comes along is not looked at
-BODILESS = ("/clear", "/retry")
+BODILESS = ("/clear", "/retry", "/dry-run-refresh")
 # an unknown operation is an answer, not an error (status not_found)
 ANSWERED = ("GET", "/v1/default/banks/{bank_id}/operations/{operation_id}")
 UUIDS = {"memory_id", "entity_id", "directive_id", "operation_id"}
