@@ -521,6 +521,28 @@ def test_models_case_72_a_document_over_its_share(server, bank, llm):
     assert any("not shown" in w for w in r["trace"]["warnings"])
 
 
+def test_models_case_64_the_wall_clock_ends_an_edit_call(own_stack):
+    s = own_stack(settings={"reflect_wall_timeout": 2})
+    bank = s.bank()
+    delta_model(bank, s.llm)
+    learn(bank, "Dave joined the design team.")
+    before = kept(s, bank)
+    s.llm.script(edits(hang=True))
+    op = refresh(bank)
+    assert outcome(op) == ("failed", "refresh_failed_error", "unexpected_error")
+    assert op["retry_count"] == 0 and "reflect_wall_timeout" in op["error_message"]
+    assert kept(s, bank) == before
+    assert [e["failure_reason"] for e in history(bank, "refresh_failed")] == ["unexpected_error"]
+    # a cancelled one leaves nothing at all
+    s.llm.reset()
+    s.llm.script(edits(delay=1.5))
+    queued = ok(bank.post("/mental-models/m/refresh"))["operation_id"]
+    wait_for("the edit call", lambda: s.llm.calls(SCOPE))
+    ok(bank.delete(f"/operations/{queued}"))
+    assert bank.wait(queued)["status"] == "cancelled"
+    assert kept(s, bank) == before and len(history(bank, "refresh_failed")) == 1
+
+
 # ---- reported faults
 
 @pytest.mark.parametrize("reply", [{"status": 500}, {"text": "I would rather not."}])
