@@ -15,7 +15,7 @@ const called = new Set();
 const later = [
 	"auditLogStats", "clearMemoryObservations", "clearObservations", "createKnowledgeFolder", "createKnowledgePage",
 	"createWebhook", "deleteKnowledgeNode", "deleteWebhook", "downloadFile", "dryRunExtractMemories",
-	"dryRunRefreshMentalModel", "exportBankTemplate", "exportDocuments", "exportDocumentsSyncRemoved",
+	"exportBankTemplate", "exportDocuments", "exportDocumentsSyncRemoved",
 	"exportKnowledgeBase", "fileRetain", "getBankTemplateSchema", "getEntityGraph", "getGraph",
 	"getKnowledgeBaseTree", "getKnowledgePage", "getMemoriesTimeseries", "getObservationHistory",
 	"importBankTemplate", "importDocuments", "listAuditLogs", "listLlmRequests", "listObservationScopes",
@@ -180,8 +180,12 @@ await step("mental models", async () => {
 	const changed = await call("updateMentalModel", { path, body: { trigger: { mode: "delta" }, max_tokens: 700 } });
 	assert.deepEqual([changed.max_tokens, changed.trigger.mode, changed.trigger.tags_match], [700, "delta", "any_strict"]);
 	assert.equal((await finished((await call("refreshMentalModel", { path })).operation_id)).status, "completed");
+	const quiet = await call("dryRunRefreshMentalModel", { path });
+	assert.deepEqual([quiet.effective_mode, quiet.would_persist, quiet.diff], ["delta", false, ""]);
 	const cleared = await call("clearMentalModel", { path });
 	assert.ok(!cleared.content);
+	const dry = await call("dryRunRefreshMentalModel", { path });
+	assert.deepEqual([dry.mode_fallback_reason, dry.outcome], ["no_baseline_content", "content_written"]);
 	assert.ok((await call("getMentalModelHistory", { path })).length >= 1);
 	await call("deleteMentalModel", { path });
 	await call("getMentalModel", { path, status: 404 });
