@@ -9,6 +9,9 @@
 
 extern const struct hs_route bank_routes[];
 
+/* Waiting work, when metrics_backlog_enabled. */
+enum hs_rc bank_metrics(struct hs_ctx *c, struct hs_buf *out);
+
 /* queries */
 struct list_query {
 	struct hs_seen seen;

@@ -11,6 +11,7 @@ int main(int argc, char **argv)
 {
 	static const struct hs_program program = {
 		.name = "hindsight-banks", .tables = tables, .on_connect = hs_schema_check,
+		.metrics = bank_metrics,
 	};
 
 	return hs_program_main(argc, argv, &program);

@@ -1,8 +1,11 @@
 #include "base/metrics.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,14 +16,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define MAGIC UINT64_C(0x31534d4853480001)
+#define MAGIC UINT64_C(0x31534d4853480002)
 #define ROWS 2048u
 #define LABELS_BYTES 328
 #define VALUE_BYTES 96
 #define BUCKETS 15
+#define BUSY_SLOTS 1024u
 
 enum family {
-	OPERATION, LLM, HTTP, TOKENS_IN, TOKENS_OUT, TOKENS_CACHED, TOKENS_THOUGHTS, FAMILY__MAX
+	OPERATION, LLM, HTTP, TOKENS_IN, TOKENS_OUT, TOKENS_CACHED, TOKENS_THOUGHTS,
+	RETAINED, CONSOLIDATION_FAILURES, IN_PROGRESS, FAMILY__MAX
 };
 
 static const double operation_bounds[] = {
@@ -50,6 +55,11 @@ static const struct {
 		"Tokens sent and served from the provider's cache", NULL, 0},
 	[TOKENS_THOUGHTS] = {NULL, "hindsight_llm_tokens_thoughts_tokens_total",
 		"Tokens spent on reasoning", NULL, 0},
+	[RETAINED] = {NULL, "hindsight_retain_documents_total", "Documents retained", NULL, 0},
+	[CONSOLIDATION_FAILURES] = {NULL, "hindsight_consolidation_batch_failures_calls_total",
+		"Consolidation calls that failed", NULL, 0},
+	[IN_PROGRESS] = {NULL, "hindsight_http_requests_in_progress_requests",
+		"Requests that are served now", NULL, 0},
 };
 
 /* used: 0 free, else family + 1; set last, so a reader sees whole rows. */
@@ -59,10 +69,16 @@ struct row {
 	_Atomic uint64_t count, sum_us;
 	_Atomic uint64_t buckets[BUCKETS];
 };
+/* One running request: pid 0 = free; row is that of its labels + 1. */
+struct busy {
+	_Atomic int32_t pid;
+	_Atomic uint32_t row;
+};
 struct table {
 	uint64_t magic;
 	_Atomic uint64_t dropped;
 	struct row rows[ROWS];
+	struct busy busy[BUSY_SLOTS];
 };
 
 /* The one process-wide table; set at the start, before the threads. */
@@ -132,6 +148,14 @@ void hs_metrics_open(const char *path)
 			return;
 	}
 	shared.table = map(-1);
+}
+
+void hs_metrics_open_in(const char *run_dir)
+{
+	char path[PATH_MAX];
+	int n = snprintf(path, sizeof(path), "%s/metrics", run_dir ? run_dir : "");
+
+	hs_metrics_open(run_dir && *run_dir && n > 0 && (size_t)n < sizeof(path) ? path : NULL);
 }
 
 static uint32_t hash(enum family family, const char *labels)
@@ -296,6 +320,78 @@ void hs_metrics_llm(const char *provider, const char *model, const char *scope, 
 	count_tokens(TOKENS_THOUGHTS, labels, thoughts_tokens);
 }
 
+static void count_one(enum family family, const char *labels)
+{
+	struct row *r = row_of(family, labels);
+
+	if (r)
+		atomic_fetch_add_explicit(&r->count, 1, memory_order_relaxed);
+}
+
+void hs_metrics_retained(bool facts)
+{
+	count_one(RETAINED, facts ? "outcome=\"facts\"" : "outcome=\"no_facts\"");
+}
+
+void hs_metrics_consolidation_failure(bool retry, const char *error_type)
+{
+	char labels[LABELS_BYTES], e[VALUE_BYTES];
+
+	snprintf(labels, sizeof(labels), "failure_class=\"%s\",error_type=\"%s\"",
+		retry ? "retry" : "fail_fast", value(e, error_type));
+	count_one(CONSOLIDATION_FAILURES, labels);
+}
+
+/* ---- running requests ---- */
+
+static bool alive(int32_t pid)
+{
+	return pid != 0 && (kill(pid, 0) == 0 || errno == EPERM);
+}
+
+/* A free slot; when there is none, that of a process which died. -1: all are taken. */
+static int slot_take(void)
+{
+	static _Atomic uint32_t next;
+	uint32_t at = (uint32_t)getpid() + atomic_fetch_add(&next, 1);
+
+	for (int reap = 0; reap < 2; reap++) {
+		for (uint32_t i = 0; i < BUSY_SLOTS; i++) {
+			struct busy *b = &shared.table->busy[(at + i) % BUSY_SLOTS];
+			int32_t was = reap ? atomic_load(&b->pid) : 0;
+
+			if (!alive(was) &&
+				atomic_compare_exchange_strong(&b->pid, &was, (int32_t)getpid()))
+				return (int)((at + i) % BUSY_SLOTS);
+		}
+	}
+	return -1;
+}
+
+int hs_metrics_begin(const char *method, const char *endpoint)
+{
+	char labels[LABELS_BYTES], m[VALUE_BYTES], e[VALUE_BYTES];
+	struct row *r;
+	int slot;
+
+	snprintf(labels, sizeof(labels), "method=\"%s\",endpoint=\"%s\"", value(m, method),
+		value(e, endpoint));
+	r = row_of(IN_PROGRESS, labels);
+	slot = r ? slot_take() : -1;
+	if (slot >= 0)
+		atomic_store(&shared.table->busy[slot].row,
+			(uint32_t)(r - shared.table->rows) + 1);
+	return slot;
+}
+
+void hs_metrics_end(int slot)
+{
+	if (slot < 0 || !shared.table)
+		return;
+	atomic_store(&shared.table->busy[slot].row, 0);
+	atomic_store(&shared.table->busy[slot].pid, 0);
+}
+
 /* ---- printing ---- */
 
 static void print_head(struct hs_buf *buf, const char *name, const char *help, const char *type)
@@ -336,6 +432,17 @@ static void print_rows(struct hs_buf *buf, enum family f,
 		if (atomic_load_explicit(&r->used, memory_order_acquire) == (uint32_t)f + 1)
 			print(buf, f, r);
 	}
+}
+
+static void print_in_progress(struct hs_buf *buf, enum family f, const struct row *r)
+{
+	uint32_t row = (uint32_t)(r - shared.table->rows) + 1;
+	unsigned n = 0;
+
+	for (uint32_t i = 0; i < BUSY_SLOTS; i++)
+		n += atomic_load(&shared.table->busy[i].row) == row &&
+			alive(atomic_load(&shared.table->busy[i].pid));
+	hs_buf_printf(buf, "%s{%s} %u\n", families[f].counter, r->labels, n);
 }
 
 static size_t entries(const char *dir)
@@ -383,8 +490,9 @@ void hs_metrics_print(struct hs_buf *buf)
 			print_head(buf, families[f].histogram, families[f].help, "histogram");
 			print_rows(buf, f, print_histogram);
 		}
-		print_head(buf, families[f].counter, families[f].help, "counter");
-		print_rows(buf, f, print_counter);
+		print_head(buf, families[f].counter, families[f].help,
+			f == IN_PROGRESS ? "gauge" : "counter");
+		print_rows(buf, f, f == IN_PROGRESS ? print_in_progress : print_counter);
 	}
 	print_process(buf);
 }

@@ -34,6 +34,13 @@ void hs_db_on_connect(struct hs_db *db,
 uint64_t hs_db_max_packet(struct hs_db *db);       /* max_allowed_packet, 0 while unknown */
 uint64_t hs_db_statements(const struct hs_db *db); /* statements sent so far; tests and bench */
 
+/* The connections of this process, and how long opening the last one took. */
+struct hs_db_figures {
+	int open;
+	int64_t wait_us;
+};
+struct hs_db_figures hs_db_figures(void);
+
 /* One bound parameter. */
 enum hs_btype { HS_B_NULL, HS_B_INT, HS_B_UINT, HS_B_NUM, HS_B_STR, HS_B_BLOB, HS_B_TIME };
 struct hs_bind {

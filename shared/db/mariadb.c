@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <mysql.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -175,8 +176,22 @@ static enum hs_rc set_session(
 	return hs_conn_text(conn, "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED", err);
 }
 
+static struct {
+	_Atomic int open;
+	_Atomic int64_t wait_us;
+} figures;
+
+struct hs_db_figures hs_db_figures(void)
+{
+	return (struct hs_db_figures){
+		.open = atomic_load(&figures.open),
+		.wait_us = atomic_load(&figures.wait_us),
+	};
+}
+
 enum hs_rc hs_conn_open(const struct hs_conn_cfg *cfg, struct hs_conn **ret, struct hs_err *err)
 {
+	int64_t began_us = hs_mono_us();
 	struct hs_conn *conn;
 	enum hs_rc rc;
 
@@ -190,11 +205,13 @@ enum hs_rc hs_conn_open(const struct hs_conn_cfg *cfg, struct hs_conn **ret, str
 	conn->scratch = hs_pool_new();
 	conn->read_s = cfg->command_s ? cfg->command_s + READ_MARGIN_S : 0;
 	set_options(conn->my, cfg);
+	atomic_fetch_add(&figures.open, 1);
 	if (mysql_real_connect(conn->my, cfg->host, cfg->user, cfg->password, cfg->name, cfg->port,
 		    cfg->socket, CLIENT_FOUND_ROWS))
 		rc = set_session(conn, cfg, err);
 	else
 		rc = fail_conn(conn, "cannot connect to the database", err);
+	atomic_store(&figures.wait_us, hs_mono_us() - began_us);
 	if (rc != HS_OK)
 		hs_conn_close(&conn);
 	else
@@ -232,6 +249,7 @@ void hs_conn_close(struct hs_conn **connp)
 
 	if (!conn)
 		return;
+	atomic_fetch_sub(&figures.open, 1);
 	drop_all_stmts(conn);
 	mysql_close(conn->my);
 	hs_pool_free(&conn->scratch);

@@ -1,6 +1,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/metrics.h"
 #include "engine/consolidate_run.h"
 #include "engine/mind.h"
 #include "engine/recall.h"
@@ -251,6 +252,7 @@ static enum hs_rc pass(struct consolidation *c, const struct batch *b, int look,
 	rc = ask(c, b, &known, &plan, err);
 	if (is_batch_failure(rc)) {
 		c->batch_failures++;
+		hs_metrics_consolidation_failure(hs_rc_retry(rc) != HS_RETRY_NEVER, hs_rc_name(rc));
 		hs_err_clear(err);
 		return b->n > 1 ? halves(c, b, look, err) : hs_consolidation_fail(c, b, err);
 	}

@@ -7,6 +7,7 @@
 #include "base/id.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "base/metrics.h"
 #include "config/strategy.h"
 #include "engine/chunk.h"
 #include "engine/retain_run.h"
@@ -249,6 +250,7 @@ static enum hs_rc run_document(struct call *c, struct retain_doc *d, struct hs_e
 {
 	struct hs_pool *pool = c->run->pool;
 	enum retain_outcome outcome = RETAIN_REPLAN;
+	int64_t facts_before = c->out->unit_ids_count;
 
 	d->run = c->run;
 	d->bank = c->bank;
@@ -267,6 +269,7 @@ static enum hs_rc run_document(struct call *c, struct retain_doc *d, struct hs_e
 	if (outcome == RETAIN_REPLAN)
 		return hs_fail(err, HS_E_DB_BUSY, "document %s kept changing while it was stored",
 			d->document_id);
+	hs_metrics_retained(c->out->unit_ids_count > facts_before);
 	if (outcome == RETAIN_OVERTAKEN && d->last && c->pending)
 		return hs_retain_follow_up(c->run, c->bank, d->cfg, err);
 	return HS_OK;

@@ -125,10 +125,7 @@ static enum hs_rc check_database(struct hs_app *app, struct hs_err *err)
 
 static enum hs_rc app_start(struct hs_app *app, bool cgi, struct hs_err *err)
 {
-	const char *run_dir = hs_cfg_str(app->cfg, HS_S_run_dir);
-
-	hs_metrics_open(hs_str_empty(run_dir) ? NULL : hs_pool_printf(app->pool, "%s/metrics",
-		run_dir));
+	hs_metrics_open_in(hs_cfg_str(app->cfg, HS_S_run_dir));
 	if (!cgi)
 		HS_TRY(check_database(app, err));
 	return app->program->start ? app->program->start(app, err) : HS_OK;
@@ -137,7 +134,6 @@ static enum hs_rc app_start(struct hs_app *app, bool cgi, struct hs_err *err)
 /* Standard output belongs to the answer under CGI, so every message goes to the log. */
 static int serve_socket(struct hs_app *app, const struct options *o)
 {
-	int threads = thread_count(app);
 	struct hs_err err = {0};
 	int fd;
 
@@ -147,7 +143,7 @@ static int serve_socket(struct hs_app *app, const struct options *o)
 		fd = hs_fcgi_fd0(&err);
 	if (fd < 0)
 		return fail_start(app, false, &err);
-	return hs_fcgi_run(app, fd, threads);
+	return hs_fcgi_run(app, fd, app->threads);
 }
 
 static int run(struct hs_app *app, const struct options *o, const char *argv0)
@@ -161,6 +157,7 @@ static int run(struct hs_app *app, const struct options *o, const char *argv0)
 	if (hs_config_load(app->pool, o->config, argv0, HS_SYSCONFDIR, &cfg, &err) != HS_OK)
 		return fail_start(app, cgi, &err);
 	app->cfg = cfg;
+	app->threads = thread_count(app);
 	app->base = hs_str_split(app->pool, hs_cfg_str(cfg, HS_S_base_path), '/');
 	if (o->routes)
 		return print_routes(app);
@@ -168,7 +165,7 @@ static int run(struct hs_app *app, const struct options *o, const char *argv0)
 		hs_str_eq(hs_cfg_str(cfg, HS_S_log_format), "json"));
 	if (app_start(app, cgi, &err) != HS_OK)
 		return fail_start(app, cgi, &err);
-	return cgi ? hs_cgi_run(app, thread_count(app)) : serve_socket(app, o);
+	return cgi ? hs_cgi_run(app, app->threads) : serve_socket(app, o);
 }
 
 int hs_program_main(int argc, char **argv, const struct hs_program *program)
@@ -240,7 +237,9 @@ void hs_thread_serve(struct hs_thread *t, struct hs_request *req, struct hs_resp
 		hs_log(HS_LOG_DEBUG, "request_refused", "id=%s", req->request_id);
 	if (!hs_request_below(req, &t->app->base))
 		(void)hs_fail(&c.err, HS_E_NOT_FOUND, "Not Found");
+	atomic_fetch_add(&t->app->busy, 1);
 	hs_route_serve(&c);
+	atomic_fetch_sub(&t->app->busy, 1);
 	*ret_head = hs_response_head(res, req);
 	took_us = hs_mono_us() - began_us;
 	hs_metrics_http(req->method == HS_METHOD_OTHER ? "OTHER" : req->method_name,

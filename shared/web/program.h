@@ -14,6 +14,8 @@
 #ifndef HS_WEB_PROGRAM_H
 #define HS_WEB_PROGRAM_H
 
+#include <stdatomic.h>
+
 #include "web/route.h"
 
 struct hs_app {
@@ -24,6 +26,8 @@ struct hs_app {
 	struct hs_long_gate *long_gate; /* NULL = no limit */
 	void *data;                    /* of the program (start hook) */
 	struct hs_strs base;           /* segments of base_path */
+	int threads;
+	_Atomic int busy;              /* threads that serve a request */
 };
 
 struct hs_program {
@@ -41,6 +45,8 @@ struct hs_program {
 	/* per thread data; may be NULL */
 	void *(*thread_start)(struct hs_app *app, struct hs_db *db);
 	void (*thread_end)(void *data);
+	/* further lines of /metrics; may be NULL */
+	enum hs_rc (*metrics)(struct hs_ctx *c, struct hs_buf *out);
 };
 
 int hs_program_main(int argc, char **argv, const struct hs_program *program);

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/limits.h"
+#include "base/metrics.h"
 #include "json/json.h"
 #include "web/problem.h"
 #include "web/program.h"
@@ -484,13 +485,10 @@ static enum hs_rc call(struct hs_ctx *c, const void *query, const void *body)
 	return rc;
 }
 
-static enum hs_rc serve(struct hs_ctx *c)
+static enum hs_rc serve_row(struct hs_ctx *c)
 {
 	void *query, *body;
 
-	HS_TRY(find_route(c));
-	if (!c->route)
-		return HS_OK;
 	HS_TRY(hs_request_fits(c));
 	HS_TRY(check_input(c, &query, &body));
 	HS_TRY(check_feature(c));
@@ -501,6 +499,20 @@ static enum hs_rc serve(struct hs_ctx *c)
 	if (c->res->status == 0)
 		return hs_fail(&c->err, HS_E_INTERNAL, "the function of the route gave no answer");
 	return hs_buf_ok(c->res->body, "answer", &c->err);
+}
+
+static enum hs_rc serve(struct hs_ctx *c)
+{
+	enum hs_rc rc;
+	int slot;
+
+	HS_TRY(find_route(c));
+	if (!c->route)
+		return HS_OK;
+	slot = hs_metrics_begin(method_names[c->route->method], c->route->pattern);
+	rc = serve_row(c);
+	hs_metrics_end(slot);
+	return rc;
 }
 
 char *hs_ignored_header(struct hs_pool *pool, const struct hs_strs *names)

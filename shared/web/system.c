@@ -1,5 +1,7 @@
 #include "web/system.h"
 
+#include <stdatomic.h>
+
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/metrics.h"
@@ -89,13 +91,44 @@ static enum hs_rc version(struct hs_ctx *c, const void *query, const void *body)
 	return HS_OK;
 }
 
+static void gauge(struct hs_buf *out, const char *name, const char *help, double value)
+{
+	hs_buf_printf(out, "# HELP %s %s\n# TYPE %s gauge\n%s %.9g\n", name, help, name, name,
+		value);
+}
+
+/* Of this process; each thread has a connection of its own, so nobody waits for another's. */
+static void print_connections(const struct hs_app *app, struct hs_buf *out)
+{
+	struct hs_db_figures f = hs_db_figures();
+	int idle = f.open - atomic_load(&app->busy);
+
+	gauge(out, "hindsight_db_pool_size", "Open database connections of this process", f.open);
+	gauge(out, "hindsight_db_pool_idle", "Those of threads without a request",
+		idle > 0 ? idle : 0);
+	gauge(out, "hindsight_db_pool_min", "Connections that are always open", 0);
+	gauge(out, "hindsight_db_pool_max", "Connections at most", app->threads);
+	gauge(out, "hindsight_db_pool_waiting", "Requests that wait for a connection", 0);
+	gauge(out, "hindsight_db_pool_acquire_wait_seconds",
+		"How long opening the last connection took", (double)f.wait_us / 1e6);
+}
+
+/* Figures of the database are left out while it is away: the others are wanted most then. */
 static enum hs_rc metrics(struct hs_ctx *c, const void *query, const void *body)
 {
+	const struct hs_program *program = c->app->program;
+
 	(void)query;
 	(void)body;
 	(void)hs_reply(c);
 	c->res->content_type = "text/plain; version=0.0.4; charset=utf-8";
 	hs_metrics_print(c->res->body);
+	print_connections(c->app, c->res->body);
+	if (program->metrics && program->metrics(c, c->res->body) != HS_OK) {
+		hs_log(HS_LOG_WARN, "metrics", "code=%s error=%s", hs_rc_name(c->err.rc),
+			hs_log_quote(c->err.msg));
+		hs_err_clear(&c->err);
+	}
 	return HS_OK;
 }
 

@@ -8,6 +8,7 @@ import pathlib
 import re
 import shutil
 import subprocess
+from signal import SIGTERM
 
 from stack import PROGRAMS, SOURCE, Api, Bank, free_port, program_path, wait_for
 
@@ -28,6 +29,7 @@ class FrontEnd:
 
     def __init__(self, stack):
         self.stack = stack
+        self.sessions = []
         self.port = None
         self.top = stack.dir / self.name
         self.log = stack.logs / f"{self.name}.log"
@@ -47,6 +49,15 @@ class FrontEnd:
         for name, p in self.stack.processes.items():
             if name.startswith(self.name):
                 p.stop()
+        for leader in self.sessions:
+            try:  # fcgiwrap's children outlive it
+                os.killpg(leader, SIGTERM)
+            except ProcessLookupError:
+                pass
+
+    def spawn_session(self, name, argv):
+        """In a session of its own: fcgiwrap and Apache signal their whole process group at their end."""
+        self.sessions.append(self.stack.spawn(name, ["setsid", *argv]).pid)
 
     def wait_ready(self):
         api = self.api()
@@ -115,8 +126,7 @@ class FrontEnd:
         if as_root():
             lines += [f"User {WEB_USER}", f"Group {WEB_USER}"]
         (self.top / "apache.conf").write_text("\n".join(lines) + "\n" + text)
-        # setsid: at its end it signals its whole process group
-        self.stack.spawn(self.name + "-apache", ["setsid", "apache2", "-f", self.top / "apache.conf", "-D", "FOREGROUND"])
+        self.spawn_session(self.name + "-apache", ["apache2", "-f", self.top / "apache.conf", "-D", "FOREGROUND"])
 
 
 class FcgiWrap(FrontEnd):
@@ -128,7 +138,7 @@ class FcgiWrap(FrontEnd):
         self.write_config()
         self.copy_programs(self.top / "cgi", PROGRAMS)
         sock = self.top / "fcgiwrap.sock"
-        self.stack.spawn("fcgiwrap", ["setsid", "fcgiwrap", "-c", "4", "-s", f"unix:{sock}"])
+        self.spawn_session("fcgiwrap", ["fcgiwrap", "-c", "4", "-s", f"unix:{sock}"])
         wait_for("fcgiwrap", sock.exists)
 
         def edit(text):

@@ -89,14 +89,6 @@ static void make_id(struct worker *w)
 		(long)getpid(), random);
 }
 
-/* The counters stand in one file with those of the programs. */
-static void open_metrics(struct worker *w)
-{
-	const char *dir = hs_cfg_str(w->cfg, HS_S_run_dir);
-
-	hs_metrics_open(hs_str_empty(dir) ? NULL : hs_pool_printf(w->pool, "%s/metrics", dir));
-}
-
 static enum hs_rc load(
 	struct worker *w, const struct options *o, const char *program, struct hs_err *err)
 {
@@ -105,13 +97,13 @@ static enum hs_rc load(
 	HS_TRY(hs_config_load(w->pool, o->config, program, HS_SYSCONFDIR, &cfg, err));
 	hs_log_init("hindsight-worker", hs_cfg_str(cfg, HS_S_log_level),
 		hs_str_eq(hs_cfg_str(cfg, HS_S_log_format), "json"));
+	hs_metrics_open_in(hs_cfg_str(cfg, HS_S_run_dir));
 	w->cfg = cfg;
 	w->drain = o->drain;
 	/* a draining worker looks at least once for dead workers' operations and rows to purge */
 	w->purging = o->drain;
 	w->lease_s = hs_cfg_int(cfg, HS_S_worker_lease_seconds);
 	make_id(w);
-	open_metrics(w);
 	HS_TRY(hs_llm_new(w->pool, cfg, &w->llm, err));
 	HS_TRY(hs_embedder_new(w->pool, cfg, &w->embedder, err));
 	w->db = hs_db_new(cfg);

@@ -29,6 +29,9 @@ static void histograms_and_counters_are_printed(void **state)
 	hs_metrics_http("GET", "/a/{b}", 200, 2000000);
 	hs_metrics_operation("reflect", "api", "mid", "", true, 400000);
 	hs_metrics_llm("openai", "m\"x", "reflect", false, 1000, 600, 20, 0, 0);
+	hs_metrics_retained(true);
+	hs_metrics_retained(true);
+	hs_metrics_consolidation_failure(false, "HS_E_LLM_POLICY");
 	text = print(pool);
 #define HTTP "{method=\"GET\",endpoint=\"/a/{b}\",status_code=\"200\",status_class=\"2xx\""
 	assert_non_null(strstr(text,
@@ -45,6 +48,9 @@ static void histograms_and_counters_are_printed(void **state)
 	assert_non_null(strstr(text, "hindsight_llm_tokens_input_tokens_total{provider=\"openai\","
 		"model=\"m\\\"x\",scope=\"reflect\",success=\"false\",token_bucket=\"500-1k\"} 600\n"));
 	assert_null(strstr(text, "cached_input_tokens_total{"));
+	assert_non_null(strstr(text, "hindsight_retain_documents_total{outcome=\"facts\"} 2\n"));
+	assert_non_null(strstr(text, "hindsight_consolidation_batch_failures_calls_total{"
+		"failure_class=\"fail_fast\",error_type=\"HS_E_LLM_POLICY\"} 1\n"));
 	assert_non_null(strstr(text, "hindsight_process_threads 1\n"));
 	hs_metrics_close();
 }
@@ -74,6 +80,44 @@ static void a_file_is_shared_by_processes(void **state)
 		"endpoint=\"/x\",status_code=\"200\",status_class=\"2xx\"} 2\n"));
 	assert_non_null(strstr(print(pool),
 		"endpoint=\"/y\",status_code=\"200\",status_class=\"2xx\"} 1\n"));
+	hs_metrics_close();
+	unlink(path);
+}
+
+#define RUNNING "hindsight_http_requests_in_progress_requests{method=\"GET\",endpoint=\"/x\"} "
+
+static void running_requests_are_counted(void **state)
+{
+	char path[] = "/tmp/hsmetricsXXXXXX";
+	HS_AUTO(hs_pool_free) struct hs_pool *pool = hs_pool_new();
+	int fd = mkstemp(path), status, a, b;
+	pid_t pid;
+
+	(void)state;
+	close(fd);
+	hs_metrics_open(path);
+	a = hs_metrics_begin("GET", "/x");
+	b = hs_metrics_begin("GET", "/x");
+	assert_true(a >= 0 && b >= 0 && a != b);
+	assert_non_null(strstr(print(pool), RUNNING "2\n"));
+	hs_metrics_end(a);
+	assert_non_null(strstr(print(pool), RUNNING "1\n"));
+	pid = fork();
+	if (pid == 0) {
+		/* takes every slot and dies */
+		while (hs_metrics_begin("GET", "/x") >= 0)
+			;
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_non_null(strstr(print(pool), RUNNING "1\n"));
+	a = hs_metrics_begin("GET", "/x");
+	assert_true(a >= 0);
+	assert_non_null(strstr(print(pool), RUNNING "2\n"));
+	hs_metrics_end(a);
+	hs_metrics_end(b);
+	hs_metrics_end(-1);
+	assert_non_null(strstr(print(pool), RUNNING "0\n"));
 	hs_metrics_close();
 	unlink(path);
 }
@@ -118,6 +162,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(histograms_and_counters_are_printed),
 		cmocka_unit_test(a_file_is_shared_by_processes),
+		cmocka_unit_test(running_requests_are_counted),
 		cmocka_unit_test(another_layout_is_replaced),
 		cmocka_unit_test(a_full_table_drops),
 	};
