@@ -987,3 +987,35 @@ def test_mcp_case_56_without_the_database_the_request_fails(own_stack):
     assert ok(one.request("ping"))["result"] == {}
     s.start_mariadb()
     assert one.object("recall", query="x")["results"] == []
+
+
+def deep(n):
+    v = 1
+    for _ in range(n):
+        v = [{"and": v}]
+    return v
+
+
+HOSTILE = [None, True, -1, 1e308, 2**63 - 1, "", "\x00", "\U0001F4A5" * 2000, [], [[]], {}, deep(20), "[" * 100,
+           "' OR 1=1 --", "%00../..", {"a": {"b": []}}, "{\"a\":", ["x"] * 2000, "9" * 400]
+
+
+@pytest.mark.parametrize("tool", MULTI + LEGACY)
+def test_hostile_arguments_never_break_a_reply(stack, mcp, llm, bank, tool):
+    bank.make()
+    schema = mcp.tools()[tool]["inputSchema"]
+    filler = {"query": "x", "content": "x", "context": "x", "name": "x", "source_query": "x", "bank_id": bank.id,
+              "mental_model_id": "none", "memory_id": "x", "operation_id": "x"}
+    if tool in ("create_mental_model", "create_bank"):
+        filler.pop("mental_model_id")
+    good = {k: v for k, v in filler.items() if k in schema["properties"]}
+    for name in schema["properties"]:
+        for value in HOSTILE:
+            if name == "bank_id" and tool not in LEGACY and not value:
+                continue     # the session's bank, or none: an ordinary call
+            answer = mcp.request("tools/call", {"name": tool, "arguments": {**good, name: value}})
+            r = ok(answer)["result"]
+            assert r["content"][0]["text"] and isinstance(r["isError"], bool)
+            if not r["isError"] and tool not in LEGACY:
+                json.loads(r["content"][0]["text"])
+    assert mcp.object("get_bank", bank_id=bank.id)["bank_id"] == bank.id
