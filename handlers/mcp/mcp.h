@@ -2,8 +2,8 @@
  * mcp - the program hindsight-mcp: tools for agents over JSON-RPC at /mcp and /mcp/{bank_id}.
  *
  * Rules:   contract mcp A; DESIGN 13. Stateless, one reply a request, always JSON.
- * Files:   rpc.c takes the request (address, key, frames, methods); tools.c is the one table of tools
- *          and runs a call by it; schema.c prints a field table as a tool's input schema and turns
+ * Files:   rpc.c takes the request (address, key, frames, methods); tools.c is the table of tools and
+ *          runs a call by it; schema.c prints a field table as a tool's input schema and turns
  *          texts into lists; calls_*.c join the tools with engine and store.
  * Owns:    everything lives in the request's pool.
  */

@@ -258,7 +258,8 @@ enum hs_rc hs_recall_call(struct hs_run *run, const char *bank_id, const struct 
 			"fuzzy tag matching is not implemented; use resolve 'exact'");
 	if (b->query_timestamp && !hs_time_parse(b->query_timestamp, &query_us))
 		return hs_fail(err, HS_E_BAD_REQUEST,
-			"Invalid query_timestamp format. Expected an ISO 8601 date-time, for example 2024-01-15T10:30:00Z");
+			"Invalid query_timestamp format. Expected an ISO 8601 date-time, for example "
+			"2024-01-15T10:30:00Z");
 	*ret_in = (struct hs_recall_in){0};
 	*ret = (struct hs_recall_out){0};
 	if (b->types.nothing)

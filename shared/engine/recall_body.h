@@ -2,7 +2,7 @@
  * recall_body - a recall as clients ask for it: field table, the engine's form, the call.
  *
  * Floor:   engine. Rules: contract retain-recall 4.1. HTTP and MCP read queries by the same table.
- * Errors:  HS_E_BAD_REQUEST (query_timestamp), HS_E_CLIENT_GONE, HS_E_TIMEOUT and those of hs_recall.
+ * Errors:  HS_E_BAD_REQUEST (query_timestamp), HS_E_CLIENT_GONE, HS_E_TIMEOUT, those of hs_recall.
  */
 #ifndef HS_ENGINE_RECALL_BODY_H
 #define HS_ENGINE_RECALL_BODY_H
@@ -54,7 +54,7 @@ struct hs_recall_body {
 };
 extern const struct hs_shape hs_recall_body_shape;
 
-/* *ret_in is what was asked of the engine (nothing when the types select nothing); counts metrics. */
+/* *ret_in is what was asked of the engine, nothing when the types select nothing. Counts metrics. */
 HS_MUST enum hs_rc hs_recall_call(struct hs_run *run, const char *bank_id,
 	const struct hs_recall_body *b, struct hs_recall_in *ret_in, struct hs_recall_out *ret,
 	struct hs_err *err);

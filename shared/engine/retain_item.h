@@ -1,7 +1,7 @@
 /*
  * retain_item - one item of a retain as clients send it: field table, rules, the engine's form.
  *
- * Floor:   engine. Rules: contract retain-recall 2.1, 2.2. HTTP and MCP read items by the same table.
+ * Floor:   engine. Rules: contract retain-recall 2.1, 2.2. HTTP and MCP read items by one table.
  * Owns:    results live in the pool; JSON members are borrowed from what was read.
  */
 #ifndef HS_ENGINE_RETAIN_ITEM_H
