@@ -134,6 +134,23 @@ static const struct hs_doc_section *same_section(
 	return NULL;
 }
 
+static bool is_letter(char c)
+{
+	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (unsigned char)c >= 0x80;
+}
+
+/* Does the text hold this name, in words of its own? Scripts without blanks have no such words. */
+static bool speaks_of(const char *text, const char *name)
+{
+	bool loose = (unsigned char)name[0] >= 0x80;
+	size_t n = strlen(name);
+
+	for (const char *at = strstr(text, name); at; at = strstr(at + 1, name))
+		if (loose || ((at == text || !is_letter(at[-1])) && !is_letter(at[n])))
+			return true;
+	return false;
+}
+
 /* A section that stands under a name the bullet speaks of. */
 static const struct hs_doc_section *named_section(const struct edits *e, const char *line)
 {
@@ -143,7 +160,7 @@ static const struct hs_doc_section *named_section(const struct edits *e, const c
 		const struct hs_doc_section *s = &e->doc->sections[i];
 
 		if (strlen(s->heading) >= HEADING_BYTES &&
-			strstr(text, hs_lower(e->pool, s->heading)))
+			speaks_of(text, hs_lower(e->pool, s->heading)))
 			return s;
 	}
 	return NULL;

@@ -30,6 +30,8 @@ static void edits_add_what_is_new_and_remove_what_has_changed(void **state)
 		{"## Carol\n\n- Carol leads design.\n", "## Bicycles\n\n- carol owns a bicycle.\n- Dave walks.\n",
 			{NULL, NULL},
 			"## Carol\n\n- Carol leads design.\n\n- carol owns a bicycle.\n\n## Bicycles\n\n- Dave walks.\n"},
+		{"## Ann\n\n- x\n", "## Y\n\n- The annual report is late.\n- Ann's desk is empty.\n", {NULL, NULL},
+			"## Ann\n\n- x\n\n- Ann's desk is empty.\n\n## Y\n\n- The annual report is late.\n"},
 		/* changed: alone in its block, among others */
 		{"## Carol\n\n- Carol leads design.\n\n- Carol walks.\n", "## Carol\n\n- Carol leads research.\n",
 			{"Carol leads design.", "Carol leads research."},
