@@ -1,5 +1,6 @@
 #include "test.h"
 
+#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -130,7 +131,7 @@ static char *random_markdown(struct hs_pool *pool)
 /* The non-blank lines of a text, heading lines normalised by what split makes of them. */
 static const char *survivors(struct hs_pool *pool, const char *text)
 {
-	struct hs_buf *b = hs_buf_new(pool, 1 << 16);
+	struct hs_buf *b = hs_buf_new(pool, 1 << 20);
 
 	while (*text) {
 		size_t n = strcspn(text, "\r\n");
@@ -174,6 +175,45 @@ static void random_documents_keep_every_line_and_settle(void **state)
 		assert_int_equal(hs_document_read(pool, json, &stored, &err), HS_OK);
 		assert_string_equal(shape(pool, &stored, true), shape(pool, &d, true));
 	}
+}
+
+static const char *file_text(struct hs_pool *pool, const char *path)
+{
+	struct hs_buf *b = hs_buf_new(pool, 1 << 20);
+	char part[4096];
+	FILE *in = fopen(path, "r");
+	size_t n;
+
+	if (!in)
+		fail_msg("cannot open %s", path);
+	while ((n = fread(part, 1, sizeof(part), in)) > 0)
+		hs_buf_add(b, part, n);
+	fclose(in);
+	assert_false(b->failed);
+	return b->data;
+}
+
+static void real_markdown_keeps_every_line_and_settles(void **state)
+{
+	glob_t files = {0};
+
+	(void)state;
+	assert_int_equal(glob(HS_SOURCE_DIR "/docs/*.md", 0, NULL, &files), 0);
+	assert_int_equal(glob(HS_SOURCE_DIR "/README.md", GLOB_APPEND, NULL, &files), 0);
+	assert_true(files.gl_pathc >= 3);
+	for (size_t i = 0; i < files.gl_pathc; i++) {
+		HS_AUTO(hs_pool_free) struct hs_pool *pool = hs_pool_new();
+		const char *text = file_text(pool, files.gl_pathv[i]), *once;
+		struct hs_document d, again;
+
+		hs_document_split(pool, text, &d);
+		once = hs_document_render(pool, &d);
+		hs_document_split(pool, once, &again);
+		assert_string_equal(hs_document_render(pool, &again), once);
+		assert_string_equal(survivors(pool, text), survivors(pool, once));
+		assert_true(d.n > 0);
+	}
+	globfree(&files);
 }
 
 static void many_equal_blocks_are_fast(void **state)
@@ -321,6 +361,7 @@ int main(void)
 		cmocka_unit_test(test_models_case_41_ids),
 		cmocka_unit_test(test_models_case_42_blank_lines),
 		cmocka_unit_test(random_documents_keep_every_line_and_settle),
+		cmocka_unit_test(real_markdown_keeps_every_line_and_settles),
 		cmocka_unit_test(many_equal_blocks_are_fast),
 		cmocka_unit_test(stored_structures_are_read_strictly),
 		cmocka_unit_test(documents_of_a_finishing_call),
