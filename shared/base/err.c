@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/str.h"
+
 enum shown { SHOWN_TEXT, SHOWN_MSG };
 
 struct rc_row {
@@ -35,25 +37,27 @@ void hs_err_clear(struct hs_err *err)
 		memset(err, 0, sizeof(*err));
 }
 
-/* A message cut in the middle of a UTF-8 sequence loses the broken tail. */
-static void trim_broken_tail(char *s, size_t cap)
+/* A value or a message that was cut in the middle of a UTF-8 sequence loses the broken bytes. */
+static void drop_broken(char *s)
 {
-	size_t n = strlen(s);
+	size_t n = strlen(s), at = 0, out = 0;
 
-	if (n + 1 < cap)
-		return;
-	while (n > 0 && ((unsigned char)s[n - 1] & 0xC0) == 0x80)
-		n--;
-	if (n > 0 && ((unsigned char)s[n - 1] & 0x80))
-		n--;
-	s[n] = '\0';
+	while (at < n) {
+		uint32_t cp;
+		size_t len = hs_utf8_next(s + at, n - at, &cp);
+
+		memmove(s + out, s + at, len);
+		out += len;
+		at += len ? len : 1;
+	}
+	s[out] = '\0';
 }
 
 HS_PRINTF(2, 0)
 static void set_msg(struct hs_err *err, const char *fmt, va_list ap)
 {
 	vsnprintf(err->msg, sizeof(err->msg), fmt, ap);
-	trim_broken_tail(err->msg, sizeof(err->msg));
+	drop_broken(err->msg);
 }
 
 enum hs_rc hs_fail(struct hs_err *err, enum hs_rc rc, const char *fmt, ...)
@@ -98,7 +102,7 @@ enum hs_rc hs_fail_context(struct hs_err *err, const char *fmt, ...)
 	va_end(ap);
 	n = strlen(err->msg);
 	snprintf(err->msg + n, sizeof(err->msg) - n, ": %s", old);
-	trim_broken_tail(err->msg, sizeof(err->msg));
+	drop_broken(err->msg);
 	return err->rc;
 }
 

@@ -44,6 +44,19 @@ static void long_messages_are_cut_between_characters(void **state)
 	assert_true(strlen(err.msg) > sizeof(err.msg) - 4);
 }
 
+static void cut_values_leave_no_broken_character(void **state)
+{
+	struct hs_err err = {0};
+
+	(void)state;
+	(void)hs_fail(&err, HS_E_BAD_REQUEST, "no field '%.4s' here", "a\xE0\xB8\xAD\xE0\xB8\xB1");
+	assert_string_equal(err.msg, "no field 'a\xE0\xB8\xAD' here");
+	(void)hs_fail(&err, HS_E_BAD_REQUEST, "no field '%.6s' here", "a\xE0\xB8\xAD\xE0\xB8\xB1");
+	assert_string_equal(err.msg, "no field 'a\xE0\xB8\xAD' here");
+	(void)hs_fail_context(&err, "'%.3s'", "\xF0\x9F\x8E\x89");
+	assert_string_equal(err.msg, "'': no field 'a\xE0\xB8\xAD' here");
+}
+
 static void log_values_are_quoted(void **state)
 {
 	(void)state;
@@ -57,6 +70,7 @@ int main(void)
 		cmocka_unit_test(every_code_has_a_status_and_a_text),
 		cmocka_unit_test(clients_read_only_what_the_list_allows),
 		cmocka_unit_test(long_messages_are_cut_between_characters),
+		cmocka_unit_test(cut_values_leave_no_broken_character),
 		cmocka_unit_test(log_values_are_quoted),
 	};
 
