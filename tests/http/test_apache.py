@@ -72,6 +72,31 @@ def test_front_main_job(front):
     front.drain()
 
 
+def test_front_preview_and_mcp(front):
+    b = front.bank("preview")
+    b.make()
+    assert ok(b.post("/prompts/preview", {"operation": "retain"}))["messages"]
+    as_json(b.post("/prompts/preview", {"operation": "nothing"}), 422)
+
+    def rpc(path, method, headers=None, **params):
+        body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+        sent = {"Accept": "application/json, text/event-stream", **(headers or {})}
+        return ok(b.api.post(front.base + path, body, headers=sent))["result"]
+    for path, headers in (("/mcp", {"X-Bank-Id": "preview"}), ("/mcp/", {"X-Bank-Id": "preview"}), ("/mcp/preview/", {})):
+        assert any(tool["name"] == "recall" for tool in rpc(path, "tools/list", headers)["tools"])
+        got = rpc(path, "tools/call", headers, name="get_bank", arguments={})
+        assert got["isError"] is False and '"preview"' in got["content"][0]["text"]
+    notice = b.api.post(front.base + "/mcp/", {"jsonrpc": "2.0", "method": "notifications/initialized"})
+    assert notice.status == 202 and notice.body == b""
+    assert b.api.post(front.base + "/mcp/", {"jsonrpc": "2.0", "id": 1, "method": "none"}).json()["error"]["code"] == -32601
+    assert Api(front.port).post(front.base + "/mcp/", {"jsonrpc": "2.0", "id": 1, "method": "ping"}).status == 401
+    ok(b.delete())
+
+
+def test_front_refresh_tick_as_from_cron(front):
+    front.cron("refresh-tick")
+
+
 def test_front_errors_are_json(front):
     b = front.bank("errors")
     for path in ("/nowhere", "/v1/nowhere", BANKS + "/errors/nowhere", BANKS + "/errors/profile", "/"):

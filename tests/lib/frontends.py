@@ -97,15 +97,20 @@ class FrontEnd:
         for name in names:
             shutil.copy(program_path(name, self.stack.build), folder)
 
-    def drain(self):
+    def cron(self, name, *args):
         """What a line of a crontab does."""
-        worker = self.top / "hindsight/hindsight-worker"
-        if not worker.exists():
-            self.copy_programs(worker.parent, ["worker"])
-        args = [] if self.config.parent == self.top else ["--config", self.config]
-        done = subprocess.run([worker, "--drain", *args], env=CRON_ENV, cwd="/", capture_output=True, text=True,
-                              timeout=60, user=WEB_USER if as_root() and not args else None)
+        program = self.top / "hindsight" / f"hindsight-{name}"
+        program.parent.mkdir(exist_ok=True)
+        if not program.exists():
+            shutil.copy(program_path(name, self.stack.build), program)
+        above = self.config.parent == self.top
+        done = subprocess.run([program, *args, *([] if above else ["--config", self.config])], env=CRON_ENV, cwd="/",
+                              capture_output=True, text=True, timeout=60,
+                              user=WEB_USER if as_root() and above else None)
         assert done.returncode == 0 and "Sanitizer" not in done.stderr, done.stderr
+
+    def drain(self):
+        self.cron("worker", "--drain")
 
     def start_nginx(self, edit):
         text = (SOURCE / "conf/nginx/hindsight.conf.in").read_text()
