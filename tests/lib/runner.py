@@ -169,6 +169,9 @@ def pytest(place, tally, folder, names):
             "-p", "no:cacheprovider", f"--junitxml={report}", "--durations=15", *(chosen or files)]
     if words and not chosen:
         argv += ["-k", " or ".join(words)]
+    if len(files) > 2 and len(chosen) != 1:
+        # tests wait more than they work: two processes, each with servers of its own, a file stays whole
+        argv += ["-n", "2", "--dist", "loadfile"]
     report.unlink(missing_ok=True)
     status = run(argv, cwd=SOURCE / "tests" / folder, env={**os.environ, "HS_BUILD": str(place.path)})
     if not report.exists():
