@@ -83,6 +83,37 @@ def test_cgi_long_calls_take_slots(own_stack):
     assert answer(reflect())[0] == 200
 
 
+def test_cgi_ends_its_work_when_nobody_waits_for_the_answer(stack, bank, llm):
+    llm.script({"scope": "*", "reply": {"hang": True}})
+    body = b'{"query":"who?"}'
+    env = {"PATH": os.environ["PATH"], "GATEWAY_INTERFACE": "CGI/1.1", "REQUEST_METHOD": "POST",
+           "REQUEST_URI": bank.path + "/reflect", "HINDSIGHT_CONFIG": str(stack.config), "CONTENT_LENGTH": str(len(body))}
+    with subprocess.Popen([program_path("reflect")], env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          stderr=subprocess.DEVNULL) as p:
+        p.stdin.write(body)
+        p.stdin.close()
+        wait_for("the model call", llm.calls)
+        assert p.poll() is None
+        p.stdout.close()
+        p.wait(20)
+
+
+def test_cgi_with_settings_that_cannot_be_used(tmp_path):
+    (tmp_path / "bad.yaml").write_text("llm_provider: nobody\n")
+    done = run(None, "POST", "/v1/default/banks/b/reflect", b"x" * 1_000_000, config=False, program="reflect",
+               env={"HINDSIGHT_CONFIG": str(tmp_path / "bad.yaml")})
+    status, headers, body = fcgi.answer(done.stdout)
+    assert status == 500 and json.loads(body) == {"detail": "the configuration is not usable"}
+    assert headers["X-Request-Id"] and b"bad.yaml" in done.stderr and b"nobody" in done.stderr
+
+
+def test_cgi_routes_show_the_base_path(tmp_path):
+    (tmp_path / "base.yaml").write_text("base_path: /deep/memory/\n")
+    text = subprocess.run([program_path("banks"), "--routes", "--config", tmp_path / "base.yaml"], capture_output=True,
+                          text=True, check=True).stdout
+    assert "GET /deep/memory/health" in text.splitlines() and "GET /health" not in text.splitlines()
+
+
 def test_cgi_key(own_stack):
     s = own_stack(programs=["banks"], worker=False, llm=False, settings={"tenant_api_key": "k"})
     uri = "/v1/default/banks"
