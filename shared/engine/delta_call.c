@@ -194,7 +194,7 @@ static enum hs_rc ask(struct editing *e, struct reply *ret, struct hs_err *err)
 	enum hs_rc rc = hs_run_chat(e->run, &call, &got, err);
 
 	note_call(e->pool, e->out, &got.usage, (hs_mono_us() - started) / 1000);
-	if (rc == HS_E_LLM_REPLY) {
+	if (rc == HS_E_LLM_EMPTY) {
 		/* empty after all its retries: as unreadable as any other */
 		hs_err_clear(err);
 		got.text = "";

@@ -357,6 +357,37 @@ def test_models_case_32_an_error_in_the_call(server, bank, llm):
     assert llm.calls(SCOPE) == [] and kept(server, bank) == before
 
 
+def test_a_reply_that_was_cut_off_fails_the_refresh(server, bank, llm):
+    delta_model(bank, llm)
+    learn(bank, "Dave joined the design team.")
+    before = kept(server, bank)
+    llm.script(edits(text='{"operations":[{"op":"append_block","section_id":"team","text":"x"}]}', finish_reason="length"))
+    assert outcome(refresh(bank)) == ("failed", "refresh_failed_delta_not_applied", "delta_ops_failed")
+    assert len(llm.calls(SCOPE)) == 1 and kept(server, bank) == before
+
+
+def test_an_empty_reply_is_asked_for_again(bank, llm):
+    delta_model(bank, llm)
+    learn(bank, "Dave joined the design team.")
+    llm.script(edits(text=" ", times=1), edits(append("team", "Dave joined.")))
+    assert outcome(refresh(bank)) == ("completed", "content_written", None)
+    assert "the reply is empty" in llm.calls(SCOPE)[1]["body"]["messages"][3]["content"]
+
+
+def test_a_used_up_quota_parks_the_refresh(server, bank, llm):
+    delta_model(bank, llm)
+    learn(bank, "Dave joined the design team.")
+    before = kept(server, bank)
+    llm.script(edits(status=429, headers={"Retry-After": "7200"}))
+    queued = ok(bank.post("/mental-models/m/refresh"))["operation_id"]
+    op = wait_for("the parked refresh", lambda: (lambda o: o["next_retry_at"] and o)(bank.operation(queued)))
+    assert (op["status"], op["retry_count"], op["error_message"]) == ("pending", 0, None)
+    assert kept(server, bank) == before and history(bank, "refresh_failed") == []
+    assert read(bank)["last_refresh_failed_at"] is None
+    llm.reset()
+    assert outcome(refresh(bank)) == ("completed", "content_unchanged", None)
+
+
 @pytest.mark.parametrize("structure", ['{"not_a_document": true}', '{"version": 1, "sections": []}', "broken", None,
                                        '{"version": 2, "sections": []}'])
 def test_models_case_33_a_structure_that_cannot_be_read(server, bank, llm, structure):
@@ -570,6 +601,21 @@ def test_fault_01_a_failed_edit_never_replaces_the_document(server, bank, llm, r
     assert "Dave joined" in prompt(llm.calls(SCOPE)[0]).split("## NEW FACTS")[1]
     assert read(bank)["content"] == before["content"].replace(
         "\n\n## Part 1", "\n\nDave joined the design team.\n\n## Part 1")
+
+
+def test_fault_01_one_failure_entry_for_each_attempt(own_stack):
+    s = own_stack(settings={"worker_max_retries": 1, "worker_task_retry_backoff_seconds": 0, "llm_max_retries": 0})
+    bank = s.bank()
+    delta_model(bank, s.llm)
+    learn(bank, "Dave joined the design team.")
+    before = kept(s, bank)
+    s.llm.script(edits(status=500))
+    op = refresh(bank)
+    assert op["status"] == "failed" and op["details"]["failure_reason"] == "delta_ops_failed"
+    first, second = s.llm.calls(SCOPE)
+    assert prompt(first) == prompt(second)
+    assert [e["failure_reason"] for e in history(bank, "refresh_failed")] == ["delta_ops_failed"] * 2
+    assert kept(s, bank) == before and len(history(bank)) == 1
 
 
 def test_fault_07_a_changed_query_survives_a_failed_refresh(own_stack):
