@@ -122,12 +122,12 @@ class FrontEnd:
         self.stack.spawn(self.name + "-nginx", ["nginx", "-p", self.top, "-c", self.top / "nginx.conf",
                                                 "-g", "daemon off;", "-e", self.log])
 
-    def start_apache(self, modules, text):
-        loaded = ["mpm_prefork", "authz_core", "rewrite", "headers", "unique_id", *modules]
+    def start_apache(self, modules, text, mpm="prefork"):
+        loaded = ["mpm_" + mpm, "authz_core", "rewrite", "headers", "unique_id", *modules]
         lines = [f"LoadModule {m}_module {MODULES}/mod_{m}.so" for m in loaded]
         lines += [f"ServerRoot {self.top}", "ServerName hindsight", f"PidFile {self.top}/apache.pid",
                   f"DefaultRuntimeDir {self.top}", f"ErrorLog {self.log}", "LogLevel warn",
-                  "StartServers 4", "MinSpareServers 2", "MaxRequestWorkers 32"]
+                  "StartServers 2", f"ScriptSock {self.top}/cgid.sock" if "cgid" in modules else ""]
         if as_root():
             lines += [f"User {WEB_USER}", f"Group {WEB_USER}"]
         (self.top / "apache.conf").write_text("\n".join(lines) + "\n" + text)
@@ -159,6 +159,7 @@ class ApacheCgi(FrontEnd):
 
     name, base = "htaccess", "/hindsight"
     raw_paths = False
+    module, mpm = "cgi", "prefork"
 
     def make(self):
         self.write_config()
@@ -166,14 +167,21 @@ class ApacheCgi(FrontEnd):
         self.copy_programs(folder, PROGRAMS)
         shutil.copy(SOURCE / "conf/apache/htaccess", folder / ".htaccess")
         self.port = free_port()
-        self.start_apache(["cgi"], f"""
+        self.start_apache([self.module], f"""
 Listen 127.0.0.1:{self.port}
 DocumentRoot {self.top}/www
 <Directory {self.top}/www>
 	AllowOverride FileInfo Options
 	Require all granted
 </Directory>
-""")
+""", self.mpm)
+
+
+class ApacheCgid(ApacheCgi):
+    """The same where Apache runs threads: a daemon of its own starts the programs, by their bare names."""
+
+    name = "cgid"
+    module, mpm = "cgid", "event"
 
 
 class ApacheProxy(FrontEnd):
@@ -190,4 +198,4 @@ class ApacheProxy(FrontEnd):
         self.start_apache(["proxy", "proxy_fcgi"], text)
 
 
-FRONT_ENDS = [FcgiWrap, ApacheCgi, ApacheProxy]
+FRONT_ENDS = [FcgiWrap, ApacheCgi, ApacheCgid, ApacheProxy]
