@@ -22,6 +22,24 @@ def test_readme_tour_works(extractive_stack):
     assert dateless(r.stdout) == dateless(shown)
 
 
+def test_readme_enables_every_unit():
+    """Every socket and timer of systemd/, and the worker."""
+    root = README.parent
+    line, = re.findall(r"^systemctl enable --now (.*?[^\\])$", README.read_text(), re.M | re.S)
+    names = re.search(r"hindsight-\{(.*)\}\.socket", line)[1].split(",")
+    assert {f"hindsight-{n}.socket" for n in names} == {p.name for p in root.glob("systemd/*.socket")}
+    assert {p.name for p in root.glob("systemd/*.timer")} <= set(line.split())
+    assert "hindsight-worker" in line.split()
+
+
+def test_architecture_names_every_program():
+    """One row of its table for each program that is built."""
+    root = README.parent
+    built = set(re.findall(r"\bhindsight-[a-z-]+\b", (root / "handlers/Makefile.am").read_text()))
+    rows = re.findall(r"^\| `(hindsight-[a-z-]+)` \|", (root / "docs/ARCHITECTURE.md").read_text(), re.M)
+    assert built and set(rows) == built and len(rows) == len(built)
+
+
 def test_readme_names_files_that_exist():
     root = README.parent
     for link in re.findall(r"\]\(([^)]+)\)", README.read_text()):
