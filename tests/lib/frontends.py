@@ -25,6 +25,7 @@ class FrontEnd:
     """One web server on the database of a stack; start() fills port."""
 
     name = base = ""
+    plain_cgi = True
     raw_paths = True  # %2F, %00 and broken escapes reach the programs
 
     def __init__(self, stack):
@@ -188,14 +189,35 @@ class ApacheProxy(FrontEnd):
     """The installed site: mod_proxy_fcgi to the sockets of the running programs."""
 
     name = "proxy"
+    plain_cgi = False
 
     def make(self):
+        self.start_site(self.stack.run)
+
+    def start_site(self, run):
+        self.sockets = run
         self.port = free_port()
-        for name in self.stack.program_names:
-            os.chmod(self.stack.socket_of(name), 0o666)
+        for name in PROGRAMS:
+            os.chmod(run / f"{name}.sock", 0o666)
         text = (SOURCE / "conf/apache/hindsight.conf").read_text()
-        text = text.replace("/run/hindsight-web", str(self.stack.run)).replace("127.0.0.1:8888", f"127.0.0.1:{self.port}")
+        text = text.replace("/run/hindsight-web", str(run)).replace("127.0.0.1:8888", f"127.0.0.1:{self.port}")
+        text = text.replace("Define HINDSIGHT_BASE /", f"Define HINDSIGHT_BASE {self.base}/")
         self.start_apache(["proxy", "proxy_fcgi"], text)
 
 
-FRONT_ENDS = [FcgiWrap, ApacheCgi, ApacheCgid, ApacheProxy]
+class ApacheProxyBelow(ApacheProxy):
+    """The same below a path, with programs of its own."""
+
+    name, base = "below", "/site/memory"
+
+    def make(self):
+        self.write_config()
+        for name in PROGRAMS:
+            sock = self.top / f"run/{name}.sock"
+            self.stack.spawn(f"below-{name}", [program_path(name, self.stack.build), "--config", self.config,
+                                               "--socket", sock])
+            wait_for(f"hindsight-{name}", sock.exists)
+        self.start_site(self.top / "run")
+
+
+FRONT_ENDS = [FcgiWrap, ApacheCgi, ApacheCgid, ApacheProxy, ApacheProxyBelow]
