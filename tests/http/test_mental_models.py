@@ -816,6 +816,25 @@ def test_response_schema_waits_for_its_release(hasty, hasty_bank):
     assert after["reflect_response"]["based_on"] == model["reflect_response"]["based_on"]
 
 
+@pytest.mark.parametrize("metadata", [
+    {"outcome": "something_new"}, {"outcome": "content_written", "failure_reason": "something_new"}, {"outcome": 5},
+    {}, [], "broken"])
+def test_models_case_50_an_outcome_nobody_knows_has_no_details(idle, metadata):
+    bank = idle.bank()
+    made = create(bank)
+    other = create(bank)
+    text = metadata if metadata == "broken" else json.dumps(metadata)
+    idle.sql("UPDATE async_operations SET status = 'completed', result_metadata = %s WHERE operation_id = %s", text,
+             made["operation_id"])
+    listed = {o["id"]: o for o in ok(bank.get("/operations"))["operations"]}
+    assert set(listed) == {made["operation_id"], other["operation_id"]}
+    for op in (listed[made["operation_id"]], bank.operation(made["operation_id"])):
+        assert op["status"] == "completed" and op["details"] is None
+    idle.sql("UPDATE async_operations SET result_metadata = %s WHERE operation_id = %s",
+             json.dumps({"outcome": "content_unchanged"}), made["operation_id"])
+    assert bank.operation(made["operation_id"])["details"]["outcome"] == "content_unchanged"
+
+
 def test_models_case_64_the_wall_clock(own_stack):
     s = own_stack(settings={"reflect_wall_timeout": 2})
     bank = filled(s.bank())

@@ -522,7 +522,7 @@ ADDRESSES = ["llm_base_url", "retain_llm_base_url", "reflect_llm_base_url", "con
              "embeddings_openai_base_url", "reranker_base_url"]
 
 
-def test_reflect_cases_51_52_secrets_keys_and_the_config_switch(own_stack):
+def test_reflect_case_51_and_case_52_secrets_keys_and_the_config_switch(own_stack):
     settings = {name: f"MARKER-{name}" for name in SECRETS}
     settings |= {name: f"http://127.0.0.1:9/MARKER-{name}/v1" for name in ADDRESSES}
     settings |= {"tenant_api_key": "MARKER-tenant", "llm_default_headers": {"x-mark": "MARKER-header"},
