@@ -261,6 +261,9 @@ def test_fault_56_protocol_manners(mcp):
                   {**good, "method": 5}, {**good, "params": "x"}, {**good, "id": None}, {**good, "id": True},
                   {**good, "id": {}}, {**good, "id": [1]}, {**good, "id": 1.5}, {"jsonrpc": "2.0", "id": 1}, 5, "x"]:
         assert error(mcp.send(wrong), 400, -32600)["id"] is None
+    answer = mcp.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
+    assert (answer.status, answer.body) == (202, b"")
+    assert mcp.result("initialize", {"protocolVersion": "1999-01-01"})["protocolVersion"] in HANDSHAKE
     assert ok(mcp.request("ping", Mcp_Session_Id="of-nobody"))["result"] == {}
     assert ok(mcp.request("ping", {"_meta": {"progressToken": 1}}))["result"] == {}
     assert ok(mcp.send({**good, "params": None}))["result"] == {}

@@ -22,7 +22,13 @@ def test_fault_54_an_address_for_one_bank_shows_one_bank(stack, api, llm):
     found = one.object("recall", query="tea", bank_id=bob.id)["results"]
     assert [f["text"] for f in found] == ["Alice likes tea."]
     assert one.refused("list_banks") == "Unknown tool: 'list_banks'"
-    assert "bank_id" in multi.tools()["recall"]["inputSchema"]["properties"]
+    offered = multi.tools()
+    assert set(MULTI) <= set(offered)
+    for name in tools:
+        assert "bank_id" in offered[name]["inputSchema"]["properties"]
+        assert "bank_id" not in offered[name]["inputSchema"].get("required", [])
+    by_path = Mcp(api, "/mcp/" + alice.id, X_Bank_Id=bob.id).object("recall", query="tea")["results"]
+    assert [f["text"] for f in by_path] == ["Alice likes tea."]
     assert [f["text"] for f in multi.object("recall", query="tea")["results"]] == ["Bob likes tea."]
     assert [f["text"] for f in multi.object("recall", query="tea", bank_id=alice.id)["results"]] == ["Alice likes tea."]
 
@@ -368,6 +374,7 @@ def test_mcp_case_27_an_unknown_operation_is_no_error(stack, one, bank):
     r = one.object("get_operation", operation_id=given)
     assert r["status"] == "not_found" and r["operation_id"] == r["id"] == given and "error" not in r and len(r) == 9
     assert all(r[k] is None for k in r if k not in ("status", "operation_id", "id"))
+    assert "not a valid UUID" in one.object("get_memory", memory_id="nonexistent")["error"]
 
 
 def test_operations_are_shown_as_over_http(stack, one, bank):

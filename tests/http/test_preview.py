@@ -129,7 +129,7 @@ def sample_of(p):
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_reflect_case_46_retain_sends_what_is_shown(pinned, mode):
+def test_reflect_case_46_and_fault_49_retain_sends_what_is_shown(pinned, mode):
     strict = pinned.given.get("llm_strict_schema")
     for settings in RETAIN_BANKS:
         pinned.llm.reset()
@@ -161,7 +161,7 @@ def test_reflect_case_46_chunks_mode_sends_nothing(pinned):
 
 
 @pytest.mark.parametrize("mission", [None, NASTY], ids=["default", "own"])
-def test_reflect_case_46_consolidation_sends_what_is_shown(pinned, mission):
+def test_reflect_case_46_and_fault_49_consolidation_sends_what_is_shown(pinned, mission):
     pinned.llm.reset()
     bank = pinned.bank()
     configure(bank, retain_extraction_mode="chunks", enable_auto_consolidation=False, observations_mission=mission)
@@ -189,7 +189,7 @@ def test_reflect_case_46_consolidation_sends_what_is_shown(pinned, mission):
 
 @pytest.mark.parametrize("mission", [None, NASTY], ids=["default", "own"])
 @pytest.mark.parametrize("directives", [False, True])
-def test_reflect_case_46_reflect_sends_what_is_shown(pinned, mission, directives):
+def test_reflect_case_46_and_fault_49_reflect_sends_what_is_shown(pinned, mission, directives):
     bank = pinned.bank(make=True, name="Bank {of} 100 %s")
     configure(bank, reflect_mission=mission, disposition_empathy=5 if mission else None,
               enable_auto_consolidation=False)

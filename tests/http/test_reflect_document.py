@@ -142,9 +142,10 @@ def test_shortening_that_is_no_document_is_asked_for_again(fruit, llm):
 
 
 @pytest.mark.parametrize("reply,asked", [({"text": "Apples."}, 3), ({"text": ""}, 2), ({"status": 422, "body": "x"}, 2)])
-def test_useless_shortening_keeps_the_long_document(fruit, llm, reply, asked):
+def test_models_case_39_useless_shortening_keeps_the_long_document(fruit, llm, reply, asked):
     llm.script(closing(LONG), rewrite(reply))
-    op, model = refreshed(fruit, max_tokens=256)
+    op, model = refreshed(fruit, max_tokens=256, trigger={"keep_trace": True})
+    assert any("max_tokens" in w for w in model["reflect_response"]["trace"]["warnings"])
     assert op["status"] == "completed" and "number 119" in model["content"]
     assert len(llm.calls("reflect")) == asked
     assert model["reflect_response"]["document_tokens"] > 256

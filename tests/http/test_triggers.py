@@ -168,8 +168,8 @@ def test_fault_04_a_worker_killed_between_rounds_loses_nothing(server, bank, cal
     assert not any(read(bank, n)["is_stale"] for n in names)
 
 
-def test_models_case_69_a_long_chain_submits_at_the_tenth_round(server, bank, calls):
-    """Also fault 4 and retain case 40: twelve facts, one a round."""
+def test_fault_04_and_models_case_69_a_long_chain_submits_at_the_tenth_round(server, bank, calls):
+    """Also retain case 40: twelve facts, one a round."""
     names = [f"m{i:02}" for i in range(12)]
     for name in names:
         model(bank, name, AFTER, [name])
@@ -304,13 +304,13 @@ def test_models_case_11_untagged_writes_trigger_nothing(server, bank):
 
 # folding
 
-def test_models_case_21_consolidations_and_hands_make_one(server, bank, calls):
+def test_models_case_21_and_23_consolidations_and_hands_make_one(server, bank, calls):
     model(bank, "m", AFTER)
     calls.script({"scope": "reflect*", "reply": {"hang": True}})
     for n in range(5):
         bank.retain(f"Fact number {n}.")
         assert bank.consolidate()["result_metadata"]["mental_models_refreshed"] == 1
-        # case 23: an automatic one folds into what runs
+        # an automatic one folds into what runs
         wait_for("the refresh", lambda: calls.calls("reflect_tool_call"))
     ids = {ok(bank.post("/mental-models/m/refresh"))["operation_id"] for _ in range(5)}
     [running] = refreshes(server, bank)
@@ -337,13 +337,13 @@ def seconds_ahead(op):
     return datetime.fromisoformat(op["next_retry_at"]).timestamp() - time.time()
 
 
-def test_fault_05_an_interval_parks_and_never_drops(server, bank, calls):
-    """Also models cases 25 and 26, with refreshes that consolidation queued."""
+def test_fault_05_and_models_case_25_and_26_an_interval_parks_and_never_drops(server, bank, calls):
+    """Five consolidations, each of which queues a refresh of all three."""
     model(bank, "parked", {**AFTER, "min_refresh_interval_seconds": 3600})
     configure(bank, mental_model_min_refresh_interval_seconds=7200)
     model(bank, "at-once", {**AFTER, "min_refresh_interval_seconds": 0})
     model(bank, "bank-wide", AFTER)
-    for n in range(3):
+    for n in range(5):
         bank.retain(f"Person{n} leads the design team.")
         assert consolidate(bank)["mental_models_refreshed"] == 3
         op = wait_for("the park", lambda: (lambda o: o["next_retry_at"] and o)(
@@ -355,7 +355,7 @@ def test_fault_05_an_interval_parks_and_never_drops(server, bank, calls):
     assert (op["retry_count"], op["error_message"]) == (0, None)
     [other] = refreshes(server, bank, "bank-wide")
     assert other["status"] == "pending" and 7000 < seconds_ahead(bank.operation(other["operation_id"])) <= 7200
-    assert [o["status"] for o in refreshes(server, bank, "at-once")] == ["completed"] * 3
+    assert [o["status"] for o in refreshes(server, bank, "at-once")] == ["completed"] * 5
     assert len(refreshes(server, bank, "parked")) == 1
     assert read(bank, "parked")["last_refresh_failed_at"] is None
     assert ok(bank.get("/mental-models/parked/history")) == []
@@ -367,7 +367,7 @@ def test_fault_05_an_interval_parks_and_never_drops(server, bank, calls):
     again = ok(bank.post("/mental-models/parked/refresh"))["operation_id"]
     assert again == op["operation_id"]
     assert bank.wait(again)["status"] == "completed"
-    assert "Person2 leads" in read(bank, "parked")["content"]
+    assert "Person4 leads" in read(bank, "parked")["content"]
 
 
 def test_a_parked_refresh_calls_no_model(server, bank, calls):
