@@ -20,8 +20,8 @@
 #define CALL_US (20 * HS_SECOND_US)
 #define WAITS_LONG_US (60 * HS_SECOND_US)
 #define TICK_LATE_S 300 /* timer, its random delay, a run */
-#define REQUEST_PROGRAMS 4 /* banks, memories, mental-models, operations */
-#define REFLECT_THREADS 64
+#define REQUEST_PROGRAMS 5 /* banks, memories, mental-models, prompts, operations */
+#define LONG_THREADS (64 + 32) /* reflect and mcp, unless fastcgi_threads is set */
 #define WORKER_EXTRA 3 /* main, leases, upkeep */
 #define SPARE_CONNECTIONS 10
 #define PACKET_WANTED (HS_BODY_MAX + HS_PACKET_MARGIN)
@@ -104,8 +104,8 @@ static void check_connections(struct check *c, const struct hs_server_facts *s)
 {
 	const struct hs_config *cfg = c->a->cfg;
 	int64_t threads = hs_cfg_int(cfg, HS_S_fastcgi_threads);
-	int64_t reflect = hs_cfg_explicit(cfg, HS_S_fastcgi_threads) ? threads : REFLECT_THREADS;
-	int64_t need = REQUEST_PROGRAMS * threads + reflect +
+	int64_t longs = hs_cfg_explicit(cfg, HS_S_fastcgi_threads) ? 2 * threads : LONG_THREADS;
+	int64_t need = REQUEST_PROGRAMS * threads + longs +
 		       hs_cfg_int(cfg, HS_S_worker_max_slots) + WORKER_EXTRA + SPARE_CONNECTIONS;
 	const char *text = TEXT(c,
 		"%" PRId64 " allowed, %" PRId64 " open, up to %" PRId64 " needed by one host",
