@@ -290,17 +290,12 @@ static enum hs_rc ask_again(
 
 /* ---- one edit call ---- */
 
-static void add_list(json_t *to, json_t *from)
-{
-	json_array_extend(to, from);
-}
-
 static void take(struct editing *e, const struct reply *r)
 {
 	struct hs_delta_result *sum = &e->out->result;
 
-	add_list(sum->applied, r->result.applied);
-	add_list(sum->skipped, r->result.skipped);
+	json_array_extend(sum->applied, r->result.applied);
+	json_array_extend(sum->skipped, r->result.skipped);
 	sum->n_applied += r->result.n_applied;
 	sum->n_skipped += r->result.n_skipped;
 	e->doc = sum->doc = r->result.doc;
@@ -312,7 +307,7 @@ static enum hs_rc refuse(struct editing *e, const struct reply *last, struct hs_
 	const char *why = faults.n ? faults.v[0] : "the list is empty";
 
 	e->out->reason = misshapen(last) ? FAILED : ALL_SKIPPED;
-	add_list(e->out->result.skipped, last->result.skipped);
+	json_array_extend(e->out->result.skipped, last->result.skipped);
 	e->out->result.n_skipped += last->result.n_skipped;
 	return hs_fail(err, HS_E_REFRESH,
 		misshapen(last) ? "the edit operations could not be read, asked twice: %s"
@@ -325,7 +320,6 @@ static enum hs_rc edit_once(struct editing *e, struct hs_err *err)
 	struct reply first = {0}, second = {0};
 	const struct reply *better;
 
-	e->out->calls++;
 	HS_TRY(ask(e, &first, err));
 	if (!is_bad(&first)) {
 		take(e, &first);

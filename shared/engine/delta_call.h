@@ -28,7 +28,6 @@ struct hs_delta_out {
 	const char *reason; /* delta_ops_failed, delta_ops_all_skipped; NULL = it worked */
 	size_t settled;     /* calls whose second reply was bad too, but something was usable */
 	size_t hidden;      /* blocks not shown, of the call that hid most */
-	size_t calls;       /* edit calls, re-asks not counted */
 	struct hs_llm_usage usage;
 	int64_t *asked_ms; /* how long each model call took, re-asks counted */
 	size_t n_asked;
