@@ -156,6 +156,10 @@ def _():
     assert client.get_mental_model(BANK, "alice").max_tokens == 700
     client.retain(BANK, "Alice was made head of the photometry group.", tags=["people"])
     assert client.get_mental_model(BANK, "alice").is_stale is True
+    before = client.get_mental_model(BANK, "alice")
+    dry = client.dry_run_refresh_mental_model(BANK, "alice")
+    assert dry.effective_mode == "delta" and dry.facts.retrieved["world"] == 1 and dry.trace.llm_calls, dry
+    assert client.get_mental_model(BANK, "alice") == before, "a dry run writes nothing"
     assert finished(client.refresh_mental_model(BANK, "alice", mode="full").operation_id).status == "completed"
     assert "photometry" in client.get_mental_model(BANK, "alice").content
     earlier = client.get_mental_model_history(BANK, "alice")[0]["previous_content"]
