@@ -14,6 +14,7 @@
 #define HS_JSON_DEPTH 128                             /* nesting; contract banks 1.4 */
 #define HS_TAG_CHARS 255                              /* code points of a tag */
 #define HS_TAGS_PER_ITEM 1000
+#define HS_STRS_PER_LIST 2000                         /* strings in a list without a limit of its own */
 #define HS_DOCUMENT_ID_BYTES 512
 #define HS_BANK_ID_BYTES 192
 #define HS_MODEL_ID_CHARS 64

@@ -246,6 +246,9 @@ static bool count_fits(struct hs_check *ck, const struct hs_field *f, json_t *v)
 
 	if ((f->flags & HS_NOT_EMPTY) && min < 1)
 		min = 1;
+	/* each string may become a placeholder of a statement, which takes 65,535 */
+	if (f->type == HS_F_STRS && !f->has_max)
+		max = HS_STRS_PER_LIST;
 	if ((f->flags & HS_TAG_LIST) && max > HS_TAGS_PER_ITEM)
 		max = HS_TAGS_PER_ITEM;
 	if ((int64_t)n >= min && (int64_t)n <= max)

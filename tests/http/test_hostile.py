@@ -197,6 +197,17 @@ def test_bodies_over_the_cap_are_413(kept, method, path):
     refused(kept.api.raw(method, with_ids(path, kept.ids), body, JSON), 413)
 
 
+@pytest.mark.parametrize("path, body", [
+    ("/memories/recall", {"query": "tea"}), ("/reflect", {"query": "tea"}), ("/directives", {"name": "n", "content": "c"}),
+    ("/mental-models", {"name": "n", "source_query": "q"}), ("/memories", {})])
+def test_lists_longer_than_a_statement_takes_are_refused(kept, path, body):
+    tags = [f"t{i}" for i in range(70_000)]
+    body = {"items": [{"content": "x", "tags": tags}]} if path == "/memories" else {**body, "tags": tags}
+    answer = kept.post(path, body)
+    refused(answer, 422)
+    assert answer.detail[0]["type"] == "too_long" and answer.detail[0]["loc"][-1] == "tags", answer
+
+
 # queries
 
 @pytest.mark.parametrize("path", [p for m, p in ROUTES if m == "GET" and p.endswith(
