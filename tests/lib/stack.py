@@ -529,11 +529,14 @@ def main():
             settings[key] = json.loads(value)
         except ValueError:
             settings[key] = value
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: sys.exit(0))  # sigwait would need a mask, and children inherit it
     stack = Stack(settings, llm=not args.no_llm, build=args.build).start()
     print(f"http://127.0.0.1:{stack.port}\nfolder {stack.dir}\nscripted model " +
           (stack.llm.base_url if stack.llm else "none (extractive)"), flush=True)
     try:
-        signal.sigwait([signal.SIGINT, signal.SIGTERM])
+        while True:
+            signal.pause()
     finally:
         for line in stack.stop():
             print(line)
