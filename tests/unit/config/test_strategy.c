@@ -9,7 +9,7 @@ static struct hs_config *bank(struct hs_pool *pool, const char *provider, const 
 {
 	struct hs_config *server = hs_config_defaults(pool);
 	struct hs_err err = {0};
-	json_t *v;
+	json_t *v = NULL;
 
 	if (hs_config_set(server, "llm_provider", provider, &err) != HS_OK ||
 		hs_json_load(pool, overrides, &v, &err) != HS_OK)
