@@ -12,6 +12,7 @@
 #define HS_URI_MAX ((size_t)64 * 1024)                /* raw request URI */
 #define HS_QUERY_PARAMS_MAX 2000                      /* parameters in one query string */
 #define HS_JSON_DEPTH 128                             /* nesting; contract banks 1.4 */
+#define HS_JSON_VALUES 1000000                        /* values in one text from outside; an object counts four */
 #define HS_TAG_CHARS 255                              /* code points of a tag */
 #define HS_TAGS_PER_ITEM 1000
 #define HS_STRS_PER_LIST 2000                         /* strings in a list without a limit of its own */

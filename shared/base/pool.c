@@ -1,6 +1,8 @@
 #include "base/pool.h"
 
 #include <assert.h>
+#include <malloc.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,6 +10,7 @@
 #include <unistd.h>
 
 #define BLOCK_BYTES ((size_t)8192)
+#define TRIM_BYTES ((size_t)4 * 1024 * 1024)
 #define ALIGN ((size_t)16)
 #define BLOCK_MAX ((size_t)256 * 1024)
 
@@ -69,6 +72,7 @@ static void run_deferred(struct hs_pool *pool)
 
 void hs_pool_clear(struct hs_pool *pool)
 {
+	bool large = pool->used > TRIM_BYTES;
 	struct block *keep = NULL;
 
 	run_deferred(pool);
@@ -89,6 +93,9 @@ void hs_pool_clear(struct hs_pool *pool)
 	pool->blocks = keep;
 	pool->used = 0;
 	pool->next_size = BLOCK_BYTES;
+	/* what a large request took goes back to the system, or each thread would keep its own peak */
+	if (large)
+		(void)malloc_trim(0);
 }
 
 void hs_pool_free(struct hs_pool **poolp)

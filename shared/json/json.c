@@ -35,22 +35,40 @@ static char walk_next(struct walk *w)
 	return 0;
 }
 
-/* Byte offset of the bracket that goes deeper than HS_JSON_DEPTH; n when none does. */
-static size_t too_deep_at(const char *text, size_t n)
+#define OBJECT_VALUES 4 /* an object takes the memory of so many other values */
+
+/* Where a text goes beyond what is read; at is n when it does not. */
+struct excess {
+	size_t at;
+	bool deep; /* else too many values */
+};
+
+static struct excess excess_of(const char *text, size_t n)
 {
 	struct walk w = {text, text + n, false};
-	size_t depth = 0;
+	size_t depth = 0, values = 1;
 	char c;
 
 	while ((c = walk_next(&w))) {
 		if (c == '{' || c == '[') {
-			if (++depth > HS_JSON_DEPTH)
-				return (size_t)(w.p - text) - 1;
+			values += c == '{' ? OBJECT_VALUES : 1;
+			depth++;
+		} else if (c == ',') {
+			values++;
 		} else if ((c == '}' || c == ']') && depth > 0) {
 			depth--;
 		}
+		if (depth > HS_JSON_DEPTH || values > HS_JSON_VALUES)
+			return (struct excess){(size_t)(w.p - text) - 1, depth > HS_JSON_DEPTH};
 	}
-	return n;
+	return (struct excess){n, false};
+}
+
+static enum hs_rc refuse(const struct excess *x, struct hs_err *err)
+{
+	if (x->deep)
+		return hs_fail(err, HS_E_PARSE, "JSON is nested deeper than %d", HS_JSON_DEPTH);
+	return hs_fail(err, HS_E_PARSE, "JSON holds more than %d values", HS_JSON_VALUES);
 }
 
 static bool number_char(char c)
@@ -144,15 +162,17 @@ static json_t *load(struct hs_pool *pool, const char *text, size_t n, json_error
 enum hs_rc hs_json_parse(struct hs_pool *pool, const char *bytes, size_t n, json_t **ret,
 	struct hs_json_fault *fault, struct hs_err *err)
 {
-	size_t clean_n, deep;
+	size_t clean_n;
+	struct excess over;
 	const char *text = hs_clean_json(pool, bytes, n, &clean_n);
 	json_error_t e = {0};
 	json_t *v;
 
-	deep = too_deep_at(text, clean_n);
-	if (deep < clean_n) {
-		set_fault(fault, bytes, n, deep, true, "nested too deep");
-		return hs_fail(err, HS_E_PARSE, "JSON is nested deeper than %d", HS_JSON_DEPTH);
+	over = excess_of(text, clean_n);
+	if (over.at < clean_n) {
+		set_fault(fault, bytes, n, over.at, over.deep,
+			over.deep ? "nested too deep" : "too many values");
+		return refuse(&over, err);
 	}
 	v = load(pool, text, clean_n, &e);
 	if (!v) {

@@ -197,6 +197,14 @@ def test_bodies_over_the_cap_are_413(kept, method, path):
     refused(kept.api.raw(method, with_ids(path, kept.ids), body, JSON), 413)
 
 
+def test_a_body_of_millions_of_values_takes_no_memory(kept):
+    """Without a limit this one took 600 MB."""
+    body = b'{"query":"tea","x":[' + b"{}," * 3_000_000 + b"1]}"
+    answer = kept.api.raw("POST", kept.path + "/memories/recall", body, JSON)
+    refused(answer, 422)
+    assert answer.detail[0]["type"] == "json_invalid" and "too many values" in answer.body.decode()
+
+
 @pytest.mark.parametrize("path, body", [
     ("/memories/recall", {"query": "tea"}), ("/reflect", {"query": "tea"}), ("/directives", {"name": "n", "content": "c"}),
     ("/mental-models", {"name": "n", "source_query": "q"}), ("/memories", {})])

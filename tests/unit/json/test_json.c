@@ -136,6 +136,41 @@ static void banks_case_55_depth_128_is_read_and_129_is_not(void **state)
 	assert_int_equal(hs_json_parse(*state, s, strlen(s), &v, &fault, NULL), HS_E_PARSE);
 }
 
+/* n empty objects, or strings, in a list */
+static char *many(struct hs_pool *pool, size_t n, const char *each)
+{
+	size_t len = strlen(each);
+	char *s = hs_pool_alloc(pool, n * (len + 1) + 2);
+
+	s[0] = '[';
+	for (size_t i = 0; i < n; i++) {
+		memcpy(s + 1 + i * (len + 1), each, len);
+		s[(i + 1) * (len + 1)] = ',';
+	}
+	memcpy(s + n * (len + 1), "]", 2);
+	return s;
+}
+
+static void a_text_of_too_many_values_is_refused_before_it_takes_memory(void **state)
+{
+	struct hs_json_fault fault = {0};
+	struct hs_err err = {0};
+	char *s = many(*state, HS_JSON_VALUES - 10, "1");
+	json_t *v;
+
+	assert_int_equal(hs_json_parse(*state, s, strlen(s), &v, &fault, &err), HS_OK);
+	s = many(*state, HS_JSON_VALUES + 10, "1");
+	assert_int_equal(hs_json_parse(*state, s, strlen(s), &v, &fault, &err), HS_E_PARSE);
+	assert_false(fault.too_deep);
+	assert_string_equal(fault.text, "too many values");
+	/* an object takes more than a number */
+	s = many(*state, HS_JSON_VALUES / 4, "{}");
+	assert_int_equal(hs_json_parse(*state, s, strlen(s), &v, &fault, &err), HS_E_PARSE);
+	/* what stands in a string is no value */
+	s = hs_pool_printf(*state, "[\"%s\"]", many(*state, HS_JSON_VALUES + 10, "1"));
+	assert_int_equal(hs_json_parse(*state, s, strlen(s), &v, &fault, &err), HS_OK);
+}
+
 static void look_ups_are_lenient_about_what_is_missing(void **state)
 {
 	json_t *v = NULL;
@@ -210,6 +245,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_fault_says_where_in_characters, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(broken_text_is_refused_and_named_without_it, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(banks_case_55_depth_128_is_read_and_129_is_not, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_text_of_too_many_values_is_refused_before_it_takes_memory, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(look_ups_are_lenient_about_what_is_missing, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(the_writer_places_commas_and_escapes, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(printing_stops_at_the_buffers_cap, set_up, tear_down),
