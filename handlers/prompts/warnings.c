@@ -5,6 +5,8 @@
 
 #include "json/json.h"
 
+#define NAME_CHARS 100 /* of a name shown in a warning */
+
 struct warn {
 	struct hs_pool *pool;
 	struct hs_out *o;
@@ -24,7 +26,7 @@ static void warn(struct warn *w, const char *code, const char *field, const char
 static const char *named(
 	const struct warn *w, const char *before, const char *name, const char *after)
 {
-	return hs_pool_printf(w->pool, "%s'%.200s'%s", before, name, after);
+	return hs_pool_printf(w->pool, "%s'%s'%s", before, hs_utf8_cut(w->pool, name, NAME_CHARS), after);
 }
 
 static bool has_text(const struct hs_config *cfg, enum hs_setting_id id)

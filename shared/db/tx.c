@@ -10,6 +10,7 @@
 #define PAUSE_US 2000 /* doubled on each try, times 0.5 to 1.5 */
 #define PAUSE_MAX_US 200000
 #define LOST_TRIES 2 /* runs after a connection broke before COMMIT */
+#define TRYING_US (20 * HS_SECOND_US) /* no further run after this: each lock wait may take 10 s */
 
 static enum hs_rc run_once(struct hs_db *db, hs_tx_fn *fn, void *arg, struct hs_err *err)
 {
@@ -37,6 +38,7 @@ enum hs_rc hs_tx_run(struct hs_db *db, hs_tx_fn *fn, void *arg, struct hs_err *e
 {
 	struct hs_err mine;
 	enum hs_rc rc = HS_OK;
+	int64_t started_us = hs_mono_us();
 	int lost = 0;
 
 	assert(!hs_tx_open(db));
@@ -49,6 +51,8 @@ enum hs_rc hs_tx_run(struct hs_db *db, hs_tx_fn *fn, void *arg, struct hs_err *e
 		} else if (rc != HS_E_DB_DEADLOCK) {
 			break;
 		}
+		if (hs_mono_us() - started_us > TRYING_US)
+			break;
 		pause_before(tries);
 	}
 	if (rc != HS_OK && err)

@@ -2,9 +2,9 @@
  * tx - the one transaction runner.
  *
  * Floor:   db. Begins, calls fn, commits on HS_OK, else rolls back. On HS_E_DB_DEADLOCK (1213, 1205,
- *          at COMMIT too) it rolls back and calls fn again, up to HS_TX_TRIES times with growing
- *          random pauses. A connection lost before COMMIT: reconnect, run again. Lost during COMMIT:
- *          HS_E_DB_UNKNOWN, not run again.
+ *          at COMMIT too) it rolls back and calls fn again, up to HS_TX_TRIES times within 20 s, with
+ *          growing random pauses. A connection lost before COMMIT: reconnect, run again. Lost
+ *          during COMMIT: HS_E_DB_UNKNOWN, not run again.
  * Rules:   fn may run more than once: it sets its outputs afresh and touches nothing but the
  *          database. No network call inside. One transaction at a time; nesting is an assert.
  *          Lock order: bank_clock, documents, units, queue rows, entities, models, operations

@@ -566,3 +566,10 @@ def test_the_built_in_provider_shows_the_prompts_of_a_model(plain_bank, made):
 def test_the_program_calls_no_model():
     linked = subprocess.run(["ldd", program_path("prompts")], capture_output=True, text=True, check=True).stdout
     assert "libmariadb" in linked and "libcurl" not in linked
+
+
+def test_a_warning_names_a_long_strategy_whole_characters_only(made):
+    name = "อักษรไทย" * 30
+    p = preview(made, strategy=name)
+    shown = next(w["message"] for w in p["warnings"] if w["code"] == "strategy_unknown")
+    assert name[:100] in shown and name[:101] not in shown
