@@ -26,3 +26,5 @@ def test_settings_without_effect_say_so():
               and not re.search(r"_max_slots$", name)
               and not any(re.fullmatch(rf"(\w+_)?llm_{end}", name) for end in ends)]
     assert silent == []
+    spoken = [name for facts, name in entries if "no effect yet" in facts and name in used]
+    assert spoken == []
