@@ -55,7 +55,7 @@ static const struct hs_field retain_fields[] = {
 	HS_STR(T, timestamp, .flags = HS_NULLABLE, .doc = "when it happened or was said, ISO 8601"),
 	HS_STRS(T, tags, .flags = HS_NULLABLE | HS_STR_LIST_LAX,
 		.doc = "labels to filter by later"),
-	HS_CUSTOM(T, metadata, mcp_map_read, .flags = HS_NULLABLE,
+	HS_CUSTOM(T, metadata, hs_string_dict_read, .flags = HS_NULLABLE,
 		.doc = "texts kept with the memory"),
 	HS_STR(T, document_id, .flags = HS_NULLABLE,
 		.doc = "document to store it as; replaces that one"),

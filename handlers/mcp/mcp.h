@@ -91,8 +91,8 @@ void mcp_schema_put(
 	struct hs_out *o, const char *key, const struct hs_shape *shape, bool with_bank);
 /* Text that holds a JSON list or object, where the field wants one, becomes that. */
 json_t *mcp_coerce(struct hs_pool *pool, const struct hs_shape *shape, json_t *arguments);
-/* Custom readers (json_t *): object of strings, list of objects, part of a trigger. */
-hs_custom_fn mcp_map_read, mcp_objects_read, mcp_trigger_read;
+/* Custom readers (json_t *): list of objects, part of a trigger. */
+hs_custom_fn mcp_objects_read, mcp_trigger_read;
 extern const struct hs_field mcp_bank_field;
 
 /* calls_memory.c */

@@ -105,26 +105,6 @@ static void read_timestamp(struct hs_check *ck, const struct hs_field *f, json_t
 	t->text = hs_pool_strdup(hs_check_pool(ck), s);
 }
 
-static void read_metadata(struct hs_check *ck, const struct hs_field *f, json_t *v, void *place)
-{
-	const char *key;
-	json_t *member;
-
-	(void)f;
-	if (!json_is_object(v)) {
-		hs_check_fault(ck, "dict_type", "Input should be a valid dictionary", v, NULL);
-		return;
-	}
-	json_object_foreach(v, key, member) {
-		if (json_is_string(member))
-			continue;
-		hs_check_push(ck, key);
-		hs_check_fault(ck, "string_type", "Input should be a valid string", member, NULL);
-		hs_check_pop(ck);
-	}
-	*(json_t **)place = v;
-}
-
 struct entity {
 	struct hs_seen seen;
 	const char *text, *type;
@@ -223,7 +203,7 @@ static const struct hs_field item_fields[] = {
 	HS_CUSTOM(T, timestamp, read_timestamp, .flags = HS_NULLABLE,
 		.doc = "when it was said; 'unset' for no time"),
 	HS_STR(T, context, .flags = HS_NULLABLE, .doc = "what the content is about"),
-	HS_CUSTOM(T, metadata, read_metadata, .flags = HS_NULLABLE,
+	HS_CUSTOM(T, metadata, hs_string_dict_read, .flags = HS_NULLABLE,
 		.doc = "strings kept with every fact"),
 	HS_STR(T, document_id, .flags = HS_NULLABLE, .doc = "document to store it as"),
 	HS_CUSTOM(T, entities, read_entities, .flags = HS_NULLABLE,

@@ -641,3 +641,23 @@ bool hs_was_null(const struct hs_shape *shape, const void *obj, const char *name
 {
 	return ((const struct hs_seen *)obj)->null & bit_of(shape, name);
 }
+
+void hs_string_dict_read(struct hs_check *ck, const struct hs_field *f, json_t *v, void *place)
+{
+	const char *key;
+	json_t *member;
+
+	(void)f;
+	if (!json_is_object(v)) {
+		hs_check_fault(ck, "dict_type", "Input should be a valid dictionary", v, NULL);
+		return;
+	}
+	json_object_foreach(v, key, member) {
+		if (json_is_string(member))
+			continue;
+		hs_check_push(ck, key);
+		hs_check_fault(ck, "string_type", "Input should be a valid string", member, NULL);
+		hs_check_pop(ck);
+	}
+	*(json_t **)place = v;
+}

@@ -154,6 +154,8 @@ void hs_check_push_index(struct hs_check *ck, size_t index);
 void hs_check_pop(struct hs_check *ck);
 /* Read a sub-object with a table inside a custom reader; NULL when it had faults. */
 void *hs_check_sub(struct hs_check *ck, const struct hs_shape *shape, json_t *v);
+/* Custom reader into a `json_t *`: an object whose members are all strings. */
+void hs_string_dict_read(struct hs_check *ck, const struct hs_field *f, json_t *v, void *place);
 /* Add one ready fault to an error (bodies that are no JSON, path ids). loc_json is JSON array text. */
 void hs_fault_add(struct hs_pool *pool, struct hs_err *err, const char *type, const char *loc_json,
 	const char *msg, const char *input_json, const char *ctx_json);
