@@ -494,13 +494,12 @@ class Stack:
         return found
 
     def stop(self, keep=False):
-        order = ["nginx", *self.program_names, *[n for n in self.processes if n.startswith("worker")]]
+        # a killed nginx would leave its workers: every process but the database is asked to end
+        order = sorted((n for n in self.processes if n != "mariadbd"), key=lambda n: "nginx" not in n)
         for name in order:
-            if name in self.processes:
-                self.processes[name].signal(signal.SIGTERM)
+            self.processes[name].signal(signal.SIGTERM)
         for name in order:
-            if name in self.processes:
-                self.processes[name].stop()
+            self.processes[name].stop()
         for p in self.processes.values():
             p.kill()
         reports = self.sanitizer_reports() if self.logs.exists() else []
