@@ -2,7 +2,7 @@
 import re
 
 
-def test_mcp_sdk_lists_and_calls_each_tool(stack, node):
+def test_mcp_case_06_sdk_lists_and_calls_each_tool(stack, node):
     r = node("mcp_sdk.mjs", f"http://127.0.0.1:{stack.port}")
     assert r.returncode == 0, r.stdout + r.stderr
     done = [line[3:] for line in r.stdout.splitlines() if line.startswith("ok ")]
